@@ -1,0 +1,123 @@
+//! What an operation asks of the thread that polls it: whose timer wheel, and whether a runtime of ours wants to know.
+//!
+//! Nothing here costs anything until some thread enters a context: every hook first looks at one process-wide counter.
+
+use core::cell::Cell;
+
+use crate::timer::Wheel;
+use crate::waiter::Kind;
+
+/// What an operation that is about to park tells the current task: kept by value, for the deadlock report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitInfo {
+    /// The kind of operation.
+    pub kind: Kind,
+    /// What is waited for, as a dump names it.
+    pub owner: &'static str,
+    /// Which one: an id that is unique among the living.
+    pub object: usize,
+}
+
+/// A runtime's side of the hooks; one for each of its threads.
+pub trait Hooks {
+    /// The current task is about to park. Called after the operation has parked, outside all locks; must not panic.
+    fn parked(&self, wait: WaitInfo);
+
+    /// Takes one unit of the current poll's budget. False: it is used up, and the operation yields once although it
+    /// could go on.
+    fn spend(&self) -> bool;
+}
+
+/// How many threads are inside [`enter`]: zero in a process without a runtime of ours. A plain atomic even under loom:
+/// it decides only whether the thread-local is looked at.
+static ENTERED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+struct Context {
+    wheel: Cell<*const Wheel>,
+    hooks: Cell<Option<*const dyn Hooks>>,
+}
+
+#[cfg(not(loom))]
+std::thread_local! {
+    static CONTEXT: Context = const { Context { wheel: Cell::new(core::ptr::null()), hooks: Cell::new(None) } };
+}
+#[cfg(loom)]
+loom::thread_local! {
+    static CONTEXT: Context = Context { wheel: Cell::new(core::ptr::null()), hooks: Cell::new(None) };
+}
+
+/// Puts the thread's former context back, on unwinding too.
+struct Restore {
+    wheel: *const Wheel,
+    hooks: Option<*const dyn Hooks>,
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CONTEXT.with(|context| {
+            context.wheel.set(self.wheel);
+            context.hooks.set(self.hooks);
+        });
+        // Ordering: Relaxed; this thread's own thread-local holds what matters.
+        ENTERED.fetch_sub(1, core::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// Runs `f` with a runtime's wheel and hooks as this thread's.
+pub fn enter<R>(wheel: &Wheel, hooks: &dyn Hooks, f: impl FnOnce() -> R) -> R {
+    let hooks: *const dyn Hooks = hooks;
+    // SAFETY: only the lifetime is forgotten; `Restore` takes the pointer away before `f`'s caller can end it.
+    let hooks: *const (dyn Hooks + 'static) = unsafe { core::mem::transmute(hooks) };
+    set(wheel, Some(hooks), f)
+}
+
+/// Runs `f` with another wheel and the hooks as they are.
+pub(crate) fn with_wheel<R>(wheel: &Wheel, f: impl FnOnce() -> R) -> R {
+    let hooks = CONTEXT.with(|context| context.hooks.get());
+    set(wheel, hooks, f)
+}
+
+fn set<R>(wheel: *const Wheel, hooks: Option<*const dyn Hooks>, f: impl FnOnce() -> R) -> R {
+    ENTERED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+    let _restore =
+        CONTEXT.with(|context| Restore { wheel: context.wheel.replace(wheel), hooks: context.hooks.replace(hooks) });
+    f()
+}
+
+#[inline(always)]
+fn is_entered() -> bool {
+    ENTERED.load(core::sync::atomic::Ordering::Relaxed) != 0
+}
+
+/// Calls `f` with the wheel that this thread has entered, if any.
+#[inline]
+pub(crate) fn with_current_wheel<R>(f: impl FnOnce(Option<&Wheel>) -> R) -> R {
+    let wheel = match is_entered() {
+        true => CONTEXT.with(|context| context.wheel.get()),
+        false => core::ptr::null(),
+    };
+    // SAFETY: `set` was given a reference that outlives the closure inside which we run.
+    f(unsafe { wheel.as_ref() })
+}
+
+/// The park hook.
+#[inline(always)]
+pub(crate) fn parked(info: impl FnOnce() -> WaitInfo) {
+    if is_entered() {
+        call(|hooks| hooks.parked(info()));
+    }
+}
+
+/// The budget hook. False: yield once.
+#[inline(always)]
+pub(crate) fn spend() -> bool {
+    !is_entered() || call(|hooks| hooks.spend()).unwrap_or(true)
+}
+
+#[cold]
+fn call<R>(f: impl FnOnce(&dyn Hooks) -> R) -> Option<R> {
+    let hooks = CONTEXT.with(|context| context.hooks.get())?;
+    // SAFETY: as in `with_current_wheel`.
+    Some(f(unsafe { &*hooks }))
+}

@@ -1,0 +1,256 @@
+//! Where an operation keeps its payload: behind its head (a send), or over its links and waker (a receive).
+//!
+//! The place of the payload is found from the head's address alone, rounded up to the payload's alignment: the whole is
+//! aligned as the payload is, so the compiler's layout agrees, however many limits stand in front.
+
+use core::marker::PhantomPinned;
+use core::mem::MaybeUninit;
+
+use super::limits::Limits;
+use crate::shim::UnsafeCell;
+use crate::waiter::Head;
+
+/// A payload's cell.
+pub type Place<T> = UnsafeCell<MaybeUninit<T>>;
+
+#[inline(always)]
+fn place_after<T>(head: *const Head, bytes: usize) -> *const Place<T> {
+    let align = align_of::<Place<T>>();
+    // `head` is aligned to 8; for most payloads this is a constant offset.
+    match align <= align_of::<Head>() && bytes % align_of::<Head>() == 0 {
+        true => head.cast::<u8>().wrapping_add(bytes).cast(),
+        false => head.cast::<u8>().wrapping_add(bytes).map_addr(|addr| addr.next_multiple_of(align)).cast(),
+    }
+}
+
+/// An operation that holds a value until it is taken.
+#[repr(C)]
+pub struct Outbox<T, L> {
+    limits: L,
+    head: Head,
+    value: Place<T>,
+    _pinned: PhantomPinned,
+}
+
+impl<T, L: Limits> Outbox<T, L> {
+    /// An operation that holds `value`.
+    #[inline(always)]
+    pub fn new(head: Head, limits: L, value: MaybeUninit<T>) -> Self {
+        Outbox { limits, head, value: UnsafeCell::new(value), _pinned: PhantomPinned }
+    }
+
+    /// The head.
+    ///
+    /// # Safety
+    /// `this` points at an operation, alive or being built.
+    #[inline(always)]
+    pub unsafe fn head(this: *mut Self) -> *mut Head {
+        // SAFETY: the caller's promise.
+        unsafe { &raw mut (*this).head }
+    }
+
+    /// The limits.
+    ///
+    /// # Safety
+    /// `this` points at an operation, alive or being built.
+    #[inline(always)]
+    pub unsafe fn limits(this: *mut Self) -> *mut L {
+        // SAFETY: as above.
+        unsafe { &raw mut (*this).limits }
+    }
+
+    /// The value.
+    ///
+    /// # Safety
+    /// `this` points at an operation, alive or being built.
+    #[inline(always)]
+    pub unsafe fn value(this: *mut Self) -> *const Place<T> {
+        // SAFETY: as above.
+        unsafe { &raw const (*this).value }
+    }
+
+    /// The same under other limits, before the first poll.
+    #[inline(always)]
+    pub fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Outbox<T, M> {
+        Outbox { limits: f(self.limits), head: self.head, value: self.value, _pinned: PhantomPinned }
+    }
+
+    /// The value of the operation that has this head.
+    ///
+    /// # Safety
+    /// `head` belongs to an `Outbox<T, _>`, derived from a pointer to the whole of it.
+    #[inline(always)]
+    pub unsafe fn value_of(head: *const Head) -> *const Place<T> {
+        place_after(head, size_of::<Head>())
+    }
+}
+
+impl<T, L> core::fmt::Debug for Outbox<T, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Outbox").field("head", &self.head).finish_non_exhaustive()
+    }
+}
+
+#[cfg(not(loom))]
+mod layout {
+    use super::*;
+    use core::mem::ManuallyDrop;
+
+    /// While it waits: limits, owner, state, next, waker.
+    #[repr(C)]
+    struct Waiting<L> {
+        limits: L,
+        head: Head,
+    }
+
+    /// After the delivery: limits, owner, state, value.
+    #[repr(C)]
+    struct Delivered<T, L> {
+        limits: MaybeUninit<L>,
+        owner_and_state: [MaybeUninit<*mut ()>; 2],
+        value: Place<T>,
+    }
+
+    #[repr(C)]
+    union Either<T, L> {
+        waiting: ManuallyDrop<Waiting<L>>,
+        delivered: ManuallyDrop<Delivered<T, L>>,
+    }
+
+    /// An operation that waits for a value, which is laid over its links and waker: 16 + max(24, value) bytes.
+    #[repr(C)]
+    pub struct Inbox<T, L> {
+        either: Either<T, L>,
+        _pinned: PhantomPinned,
+    }
+
+    impl<T, L: Limits> Inbox<T, L> {
+        const VALUE: usize = core::mem::offset_of!(Head, node.links) + size_of::<*mut ()>();
+
+        /// An operation without a value yet.
+        #[inline(always)]
+        pub fn new(head: Head, limits: L) -> Self {
+            Inbox { either: Either { waiting: ManuallyDrop::new(Waiting { limits, head }) }, _pinned: PhantomPinned }
+        }
+
+        /// The head.
+        ///
+        /// # Safety
+        /// `this` points at an operation, alive or being built.
+        #[inline(always)]
+        pub unsafe fn head(this: *mut Self) -> *mut Head {
+            // SAFETY: the caller's promise.
+            unsafe { (&raw mut (*this).either.waiting).cast::<Waiting<L>>().map_head() }
+        }
+
+        /// The limits.
+        ///
+        /// # Safety
+        /// `this` points at an operation, alive or being built.
+        #[inline(always)]
+        pub unsafe fn limits(this: *mut Self) -> *mut L {
+            this.cast()
+        }
+
+        /// The same under other limits, before the first poll.
+        #[inline(always)]
+        pub fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Inbox<T, M> {
+            let this = ManuallyDrop::new(self);
+            // SAFETY: an operation that can be moved was never polled: it has no value; and `this` is not dropped.
+            let waiting = unsafe { core::ptr::read(&raw const this.either.waiting) };
+            let waiting = ManuallyDrop::into_inner(waiting);
+            Inbox::new(waiting.head, f(waiting.limits))
+        }
+
+        /// The place for the value of the operation that has this head.
+        ///
+        /// # Safety
+        /// `head` belongs to an `Inbox<T, _>`, derived from a pointer to the whole of it; its links and waker are not
+        /// used any more once the value is written.
+        #[inline(always)]
+        pub unsafe fn value_of(head: *const Head) -> *const Place<T> {
+            place_after(head, Self::VALUE)
+        }
+    }
+
+    impl<T, L> Drop for Inbox<T, L> {
+        #[inline(always)]
+        fn drop(&mut self) {
+            // SAFETY: the limits come first in both forms, are never overwritten, and are dropped here only.
+            unsafe { core::ptr::drop_in_place((&raw mut self.either).cast::<L>()) }
+        }
+    }
+
+    trait MapHead {
+        fn map_head(self) -> *mut Head;
+    }
+
+    impl<L> MapHead for *mut Waiting<L> {
+        #[inline(always)]
+        fn map_head(self) -> *mut Head {
+            // SAFETY: a place within the allocation of `self`, by its address alone.
+            unsafe { &raw mut (*self).head }
+        }
+    }
+}
+
+/// Loom's cells own memory and can't share a place.
+#[cfg(loom)]
+mod layout {
+    use super::*;
+
+    /// An operation that waits for a value.
+    #[repr(C)]
+    pub struct Inbox<T, L> {
+        limits: L,
+        head: Head,
+        value: Place<T>,
+        _pinned: PhantomPinned,
+    }
+
+    impl<T, L: Limits> Inbox<T, L> {
+        /// An operation without a value yet.
+        pub fn new(head: Head, limits: L) -> Self {
+            Inbox { limits, head, value: UnsafeCell::new(MaybeUninit::uninit()), _pinned: PhantomPinned }
+        }
+
+        /// The head.
+        ///
+        /// # Safety
+        /// `this` points at an operation, alive or being built.
+        pub unsafe fn head(this: *mut Self) -> *mut Head {
+            // SAFETY: the caller's promise.
+            unsafe { &raw mut (*this).head }
+        }
+
+        /// The limits.
+        ///
+        /// # Safety
+        /// `this` points at an operation, alive or being built.
+        pub unsafe fn limits(this: *mut Self) -> *mut L {
+            // SAFETY: as above.
+            unsafe { &raw mut (*this).limits }
+        }
+
+        /// The same under other limits, before the first poll.
+        pub fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Inbox<T, M> {
+            Inbox { limits: f(self.limits), head: self.head, value: self.value, _pinned: PhantomPinned }
+        }
+
+        /// The place for the value of the operation that has this head.
+        ///
+        /// # Safety
+        /// `head` belongs to an `Inbox<T, _>`, derived from a pointer to the whole of it.
+        pub unsafe fn value_of(head: *const Head) -> *const Place<T> {
+            place_after(head, size_of::<Head>())
+        }
+    }
+}
+
+pub use layout::Inbox;
+
+impl<T, L> core::fmt::Debug for Inbox<T, L> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Inbox").finish_non_exhaustive()
+    }
+}

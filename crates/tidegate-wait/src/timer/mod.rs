@@ -1,0 +1,314 @@
+//! Timers: a hierarchical wheel with a clock, a lock and somebody who turns it.
+//!
+//! Outside a Tidegate runtime one *driver* thread serves the process ([`driver`](self)); it starts with the first timer
+//! and sleeps while nothing is armed. A runtime's worker registers a [`Wheel`] of its own and turns it
+//! itself; [`ManualClock`] is a wheel that a test turns.
+//!
+//! # Firing
+//! Under the wheel's lock an entry is unlinked, then its operation is settled through its owner's table, which takes
+//! the owner's lock: **wheel before owner**, never the reverse, and never two wheels. The settling store is the last
+//! touch of the operation. Wakers run and references are given back after the lock.
+//!
+//! - **T4** An operation that was armed takes the wheel's lock once more before it ends (`disarm`), so nobody is still
+//!   looking at it when its memory goes.
+//! - **T5** A wheel's cell (its lock and its slots) is never freed, only reused: `disarm` may find it in its next life,
+//!   where the entry is unlinked.
+
+mod clock;
+pub(crate) mod driver;
+pub(crate) mod entry;
+mod interval;
+mod registry;
+mod sleep;
+mod timeout;
+mod wheel;
+
+use std::sync::Arc;
+
+pub use clock::ManualClock;
+pub use interval::{interval, interval_at, Interval, MissedTicks, Tick, ZeroPeriod};
+pub use sleep::{sleep, sleep_until, Sleep};
+pub use timeout::{timeout, timeout_at, Elapsed, Timeout};
+
+pub(crate) use clock::{duration_ns, instant_ns, Clock};
+
+use core::task::Waker;
+
+use crate::op::entry::head_of;
+use crate::owner::{take_out, Held, Owner, OwnerHeader};
+use crate::shim::{Guard, Lock};
+use crate::waiter::{Kind, Node, State};
+use crate::wake_batch::{discard, WakeBatch, BATCH};
+use entry::{TimerEntry, FOREVER};
+#[doc(hidden)]
+pub use wheel::WheelCore;
+
+/// What [`Wheel::turn`] left to do.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Something is left to do now: turn again, after letting others at the processor.
+    More,
+    /// Nothing to do before this time, in nanoseconds on the wheel's clock ([`Wheel::now_ns`]).
+    At(u64),
+    /// Nothing is armed.
+    Idle,
+}
+
+/// Somebody who turns a wheel and sleeps in between: the driver thread, or a runtime's worker.
+pub trait Turner: Send + Sync {
+    /// A timer was armed that is due before the turner planned to look: it should turn the wheel, soon. Called outside
+    /// all locks, from any thread; must not block or panic.
+    fn earlier(&self);
+}
+
+/// The part of a wheel that operations may reach after its turner has gone (T5).
+#[doc(hidden)]
+#[repr(C)]
+#[derive(Debug)]
+pub struct WheelCell {
+    header: OwnerHeader,
+    id: u16,
+    core: Lock<WheelCore>,
+}
+
+// SAFETY: `header` comes first; the lock is a mutex; the memory is never freed while anything is linked (T5).
+unsafe impl Owner for WheelCell {
+    type Hold<'a> = Guard<'a, WheelCore>;
+    const NAME: &'static str = "sleep";
+
+    #[inline]
+    fn lock(&self) -> Guard<'_, WheelCore> {
+        self.core.lock()
+    }
+
+    #[inline]
+    fn unlock(&self, hold: Guard<'_, WheelCore>) {
+        drop(hold);
+    }
+
+    #[inline]
+    unsafe fn detach(&self, hold: &mut Guard<'_, WheelCore>, node: *const Node, _: &mut WakeBatch) {
+        // SAFETY: only a `Sleep` is owned by a wheel, and its entry stands right in front of its head.
+        let _was_linked = unsafe { hold.remove(sleep::entry_of(node)) };
+    }
+
+    unsafe fn retain(&self) {}
+
+    unsafe fn release(_: *const WheelCell) {}
+}
+
+/// A timer wheel with its clock, for whoever turns it: the driver thread, a runtime's worker, a test's clock.
+///
+/// Dropping it wakes everything that is still armed here; those operations arm again on the wheel of the thread that
+/// polls them next.
+pub struct Wheel {
+    cell: &'static WheelCell,
+    clock: Clock,
+    turner: Option<Arc<dyn Turner>>,
+}
+
+impl core::fmt::Debug for Wheel {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Wheel").field("id", &self.cell.id).field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
+impl Wheel {
+    /// A wheel on the system's clock. `None`: as many wheels as there can be (511) are alive; share one, or leave the
+    /// timers to the driver thread.
+    #[must_use]
+    pub fn register(turner: Arc<dyn Turner>) -> Option<Wheel> {
+        Wheel::with_clock(Clock::System, Some(turner))
+    }
+
+    pub(crate) fn with_clock(clock: Clock, turner: Option<Arc<dyn Turner>>) -> Option<Wheel> {
+        Some(Wheel { cell: registry::take(clock.now())?, clock, turner })
+    }
+
+    /// The time on this wheel's clock.
+    #[inline]
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// How many timers are armed here.
+    #[must_use]
+    pub fn armed(&self) -> usize {
+        self.cell.core.lock().len()
+    }
+
+    /// One bounded step: fires at most one batch of what is due, moves at most 256 timers down a level, wakes outside
+    /// the lock. Any thread may turn any wheel.
+    pub fn turn(&self) -> Next {
+        let now = self.clock.now();
+        let mut batch = WakeBatch::new();
+        let mut core = self.cell.core.lock();
+        let next = core.turn(now, BATCH, |entry| {
+            // SAFETY: the entry was linked here and the lock is held: its operation is alive (T4).
+            unsafe { self.cell.fire(entry, &mut batch) }
+        });
+        drop(core);
+        batch.run();
+        match next {
+            wheel::Next::More => Next::More,
+            wheel::Next::At(at) => Next::At(at),
+            wheel::Next::Idle => Next::Idle,
+        }
+    }
+
+    /// Arms an entry, pinned and unarmed, for `deadline`.
+    ///
+    /// # Safety
+    /// `entry` stands `depth` entries in front of an operation's head and is derived from a pointer to the whole; its
+    /// task takes it out again by [`disarm`] before the memory goes.
+    #[inline]
+    pub(crate) unsafe fn arm(&self, entry: *mut TimerEntry, deadline: u64, depth: usize) {
+        // SAFETY: the caller's promise.
+        let earlier = unsafe {
+            (*entry).arm(deadline, self.cell.id, depth);
+            self.cell.core.lock().insert(entry)
+        };
+        if earlier {
+            self.notify();
+        }
+    }
+
+    /// Who owns the sleeps on this wheel.
+    #[inline]
+    pub(crate) fn owner(&self) -> *const OwnerHeader {
+        &raw const self.cell.header
+    }
+
+    /// Parks a sleep. `Some`: it is due already, and ended as that. The clock is read only for a sleep that is due
+    /// before everything else here; any other one that is past fires with the one before it.
+    ///
+    /// # Safety
+    /// As for [`Wheel::arm`]; `entry` stands right in front of the head of `node`, which is in state Init.
+    #[inline]
+    pub(crate) unsafe fn arm_sleep(
+        &self,
+        entry: *mut TimerEntry,
+        node: *const Node,
+        due: u64,
+        kind: Kind,
+        waker: Waker,
+    ) -> Option<State> {
+        // SAFETY: the caller's promise; the lock is held from here to the insertion.
+        let earlier = unsafe {
+            (*entry).arm(due, self.cell.id, 1);
+            let mut core = self.cell.core.lock();
+            (*node).wait_unlinked(kind, waker);
+            due != FOREVER && core.insert(entry)
+        };
+        if earlier {
+            if due <= self.clock.now() {
+                let end = sleep::end_of(kind);
+                // SAFETY: parked by this very task.
+                let waker = unsafe { take_out(self.cell, node, end, &mut WakeBatch::new()) };
+                let ended_here = waker.is_some();
+                discard(waker.flatten());
+                // Else another thread has turned the wheel meanwhile, and the waker was woken.
+                return ended_here.then_some(end);
+            }
+            self.notify();
+        }
+        None
+    }
+
+    fn notify(&self) {
+        if let Some(turner) = &self.turner {
+            turner.earlier();
+        }
+    }
+}
+
+impl Drop for Wheel {
+    fn drop(&mut self) {
+        let mut batch = WakeBatch::new();
+        loop {
+            let mut core = self.cell.core.lock();
+            let mut left = true;
+            while left && batch.has_room() {
+                match core.pop_any() {
+                    // SAFETY: the entry was linked here and the lock is held.
+                    Some(entry) => unsafe { self.cell.rouse(entry, &mut batch) },
+                    None => left = false,
+                }
+            }
+            drop(core);
+            batch.run();
+            if !left {
+                break;
+            }
+        }
+        registry::give_back(self.cell);
+    }
+}
+
+impl WheelCell {
+    /// Ends the wait of the operation that `entry` limits. The last touch of its memory.
+    ///
+    /// # Safety
+    /// Under this cell's lock; `entry` has just been unlinked.
+    #[inline]
+    unsafe fn fire(&self, entry: *mut TimerEntry, batch: &mut WakeBatch) {
+        // SAFETY: the operation is alive: its task would have to take this lock first (T4).
+        unsafe {
+            let head = &*head_of((*entry).links());
+            let owner = head.owner();
+            if owner == &raw const self.header {
+                // A sleep: this lock is its owner's.
+                if head.node.is_waiting() {
+                    let end = sleep::end_of(head.node.kind());
+                    batch.push(head.node.take_waker());
+                    head.node.finish(end);
+                }
+            } else {
+                let _either = head.settle(State::TimedOut, batch);
+                batch.release_later(Held::from_raw(owner));
+            }
+        }
+    }
+
+    /// Wakes the operation of an entry whose wheel dies, without ending its wait.
+    ///
+    /// # Safety
+    /// As for [`WheelCell::fire`].
+    unsafe fn rouse(&self, entry: *mut TimerEntry, batch: &mut WakeBatch) {
+        // SAFETY: as there.
+        unsafe {
+            let head = &*head_of((*entry).links());
+            let owner = head.owner();
+            if owner == &raw const self.header {
+                if head.node.is_waiting() {
+                    batch.push(head.node.exchange_waker(None));
+                }
+            } else {
+                head.rouse(batch);
+                batch.release_later(Held::from_raw(owner));
+            }
+        }
+    }
+}
+
+/// Takes an armed entry out of its wheel, if it still stands there. True: it did, and its reference on the owner is the
+/// caller's now. Afterwards no wheel touches the operation (T4).
+///
+/// # Safety
+/// By the operation's own task; `entry` is armed.
+#[inline]
+pub(crate) unsafe fn disarm(entry: *mut TimerEntry) -> bool {
+    // SAFETY: the caller's promise; T1 lets the task read the wheel's number.
+    unsafe { registry::cell((*entry).wheel()).core.lock().remove(entry) }
+}
+
+/// Runs `f` with the wheel of this thread: its runtime's, its manual clock's, or the driver's.
+#[inline]
+pub(crate) fn with_current<R>(f: impl FnOnce(&Wheel) -> R) -> R {
+    crate::context::with_current_wheel(|wheel| match wheel {
+        Some(wheel) => f(wheel),
+        None => f(driver::wheel()),
+    })
+}
