@@ -266,32 +266,33 @@ impl Drop for Held {
     }
 }
 
+/// The pointers are raw so that they stay good for what stands in front of the head, too.
 impl Head {
     /// [`settle`] through the owner's table.
     ///
     /// # Safety
     /// As there.
-    pub(crate) unsafe fn settle(&self, end: State, batch: &mut WakeBatch) -> Settled {
+    pub(crate) unsafe fn settle(this: *const Head, end: State, batch: &mut WakeBatch) -> Settled {
         // SAFETY: the caller's promise.
-        unsafe { ((*self.owner()).vtable.settle)(self.owner(), &self.node, end, batch) }
+        unsafe { ((*(*this).owner()).vtable.settle)((*this).owner(), &raw const (*this).node, end, batch) }
     }
 
     /// [`refresh`] through the owner's table.
     ///
     /// # Safety
     /// As there.
-    pub(crate) unsafe fn refresh(&self, waker: &Waker) -> Refreshed {
+    pub(crate) unsafe fn refresh(this: *const Head, waker: &Waker) -> Refreshed {
         // SAFETY: the caller's promise.
-        unsafe { ((*self.owner()).vtable.refresh)(self.owner(), &self.node, waker) }
+        unsafe { ((*(*this).owner()).vtable.refresh)((*this).owner(), &raw const (*this).node, waker) }
     }
 
     /// Rouses the task through the owner's table.
     ///
     /// # Safety
     /// As for [`settle`].
-    pub(crate) unsafe fn rouse(&self, batch: &mut WakeBatch) {
+    pub(crate) unsafe fn rouse(this: *const Head, batch: &mut WakeBatch) {
         // SAFETY: the caller's promise.
-        unsafe { ((*self.owner()).vtable.rouse)(self.owner(), &self.node, batch) }
+        unsafe { ((*(*this).owner()).vtable.rouse)((*this).owner(), &raw const (*this).node, batch) }
     }
 
     /// What a dump calls the owner.

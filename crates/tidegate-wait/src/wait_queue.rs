@@ -45,18 +45,22 @@ pub struct QueueCore<G> {
     /// Frees the allocation that this core begins.
     free: unsafe fn(*const QueueCore<G>),
     closed: AtomicBool,
+    /// Under `inner`'s lock, but not inside it: a `&mut` to what a lock guards would claim the sentinel, to which the
+    /// nodes point.
+    waiters: List,
     inner: Lock<QueueInner<G>>,
 }
 
 #[doc(hidden)]
 pub struct QueueInner<G> {
-    waiters: List,
     kept: Stash<G>,
     tickets: usize,
 }
 
-// SAFETY: the nodes behind the list are reached under the lock only.
-unsafe impl<G: Send> Send for QueueInner<G> {}
+// SAFETY: the nodes behind the list are reached under the lock only; grants move between threads.
+unsafe impl<G: Send> Send for QueueCore<G> {}
+// SAFETY: as above.
+unsafe impl<G: Send> Sync for QueueCore<G> {}
 
 // SAFETY: `header` comes first; the lock is a mutex; `refs` counts whoever may touch the memory.
 unsafe impl<G> Owner for QueueCore<G> {
@@ -101,13 +105,14 @@ impl<G> QueueCore<G> {
             refs: RefCount::new(1),
             free,
             closed: AtomicBool::new(false),
-            inner: Lock::new(QueueInner { waiters: List::new(), kept: Stash::new(), tickets: 0 }),
+            waiters: List::new(),
+            inner: Lock::new(QueueInner { kept: Stash::new(), tickets: 0 }),
         }
     }
 
     pub(crate) fn init(&self) {
         // SAFETY: nobody else knows the queue yet.
-        unsafe { self.inner.lock().waiters.init() }
+        unsafe { self.waiters.init() }
     }
 
     pub(crate) fn refs(&self) -> &RefCount {
@@ -120,8 +125,9 @@ impl<G> QueueCore<G> {
     }
 
     pub(crate) fn parked(&self) -> usize {
+        let _inner = self.inner.lock();
         // SAFETY: the lock is held.
-        unsafe { self.inner.lock().waiters.count() }
+        unsafe { self.waiters.count() }
     }
 
     /// Hands `grant` to the first in line, with the ticket of its first hand-off if it has had one. `Err`: nobody waits.
@@ -129,7 +135,7 @@ impl<G> QueueCore<G> {
         let mut inner = self.inner.lock();
         // SAFETY: the lock is held; parked nodes belong to `Inbox<G, _>` operations.
         unsafe {
-            let Some(node) = inner.waiters.pop_front() else { return Err(grant) };
+            let Some(node) = self.waiters.pop_front() else { return Err(grant) };
             let ticket = ticket.unwrap_or_else(|| inner.next_ticket());
             let waker = (*node).take_waker();
             let head = node.byte_sub(offset_of!(Head, node)).cast::<Head>();
@@ -151,7 +157,7 @@ impl<G> QueueCore<G> {
             let returned = Returned::new(ticket, refused);
             let mut inner = self.inner.lock();
             // SAFETY: the lock is held.
-            if unsafe { inner.waiters.is_empty() } {
+            if unsafe { self.waiters.is_empty() } {
                 inner.kept.insert(returned);
                 return;
             }
@@ -173,7 +179,7 @@ impl<G> QueueCore<G> {
         // SAFETY: the lock is held whenever a list is touched.
         unsafe {
             present.init();
-            inner.waiters.splice(&present);
+            self.waiters.splice(&present);
             let mut batch = WakeBatch::new();
             loop {
                 while batch.has_room() {
@@ -452,7 +458,7 @@ unsafe impl<'q, G, L: Limits> RawOperation for Park<'q, G, L> {
                 crate::wake_batch::discard(Some(waker));
                 return Some(Self::finish_with(this, returned.value));
             }
-            inner.waiters.push_back(&raw const (*Self::head(this)).node, Kind::Wait, waker);
+            core.waiters.push_back(&raw const (*Self::head(this)).node, Kind::Wait, waker);
             None
         }
     }

@@ -81,17 +81,17 @@ pub(super) fn register(token: &CancelToken, closure: Closure) -> Registration {
         done: Mutex::new(false),
         signal: Condvar::new(),
     });
-    let inner = token.node().lock();
+    let hold = token.node().lock();
     if token.is_cancelled() {
-        drop(inner);
+        drop(hold);
         // SAFETY: never linked: nobody else knows the callback.
         let closure = unsafe { (*callback.closure.get()).take() };
         run(closure);
         return Registration { registered: None };
     }
     // SAFETY: the list's reference keeps the callback where it is.
-    unsafe { inner.callbacks.push_back(Arc::into_raw(callback.clone()).cast_mut()) };
-    drop(inner);
+    unsafe { token.node().callbacks.push_back(Arc::into_raw(callback.clone()).cast_mut()) };
+    drop(hold);
     Registration { registered: Some((token.clone(), callback)) }
 }
 
@@ -105,8 +105,8 @@ fn run(closure: Option<Closure>) {
 
 /// Takes the front callback out of the list, with the list's reference, and its closure.
 fn pop(token: &TokenNode, to_run: bool) -> Option<(Arc<Callback>, Option<Closure>)> {
-    let inner = token.lock();
-    let callback = inner.callbacks.front()?;
+    let _hold = token.lock();
+    let callback = token.callbacks.front()?;
     // SAFETY: linked, so alive, and the lock is held; the reference is the list's.
     unsafe {
         unlink(callback.cast());
@@ -120,9 +120,9 @@ fn pop(token: &TokenNode, to_run: bool) -> Option<(Arc<Callback>, Option<Closure
 pub(super) fn run_all(token: &TokenNode) {
     while let Some((callback, closure)) = pop(token, true) {
         run(closure);
-        let inner = token.lock();
+        let hold = token.lock();
         callback.running.set(false);
-        drop(inner);
+        drop(hold);
         *lock(&callback.done) = true;
         callback.signal.notify_all();
     }
@@ -139,13 +139,13 @@ pub(super) fn drop_all(token: &TokenNode) {
 impl Drop for Registration {
     fn drop(&mut self) {
         let Some((token, callback)) = self.registered.take() else { return };
-        let inner = token.node().lock();
+        let hold = token.node().lock();
         // SAFETY: the lock is held; what was linked gives the list's reference to us.
         let (linked, closure, running) = unsafe {
             let linked = unlink(Arc::as_ptr(&callback).cast_mut().cast()).is_some();
             (linked, (*callback.closure.get()).take(), callback.running.get())
         };
-        drop(inner);
+        drop(hold);
         if linked {
             // SAFETY: the list's reference, taken over just now.
             drop(unsafe { Arc::from_raw(Arc::as_ptr(&callback)) });

@@ -82,7 +82,7 @@ impl CancelToken {
     /// Why it was cancelled. `None`: it was not, or nobody said why.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
-        self.node().lock().reason.clone()
+        self.node().lock().clone()
     }
 
     /// Waits for the cancellation. Its output is `()`, or `Result<(), Limit>` once a limit is set on it.

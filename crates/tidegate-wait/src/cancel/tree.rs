@@ -4,7 +4,7 @@
 //! ```text
 //! waiters    a queue core: reference count, and who awaits `cancelled()`     its own lock: a leaf
 //! cancelled  set once, read without a lock
-//! inner      children, entries of operations, callbacks, reason              the token's lock
+//! children, entries, callbacks, reason                                       the token's lock
 //! siblings   the place among the parent's children                           the *parent's* lock
 //! parent     a strong reference, given back when the token is freed
 //! ```
@@ -28,7 +28,7 @@ use crate::op::entry::{head_of, unlink, EntryLinks, EntryList, ENTRY_SIZE};
 use crate::owner::{Held, OwnerHeader};
 use crate::shim::{AtomicBool, Guard, Lock, Ordering};
 use crate::wait_queue::QueueCore;
-use crate::waiter::State;
+use crate::waiter::{Head, State};
 use crate::wake_batch::WakeBatch;
 
 /// An operation's place in a token: 24 bytes in front of the operation.
@@ -81,14 +81,15 @@ impl TokenEntry {
     pub(crate) unsafe fn arm(this: *mut TokenEntry, owner: *const OwnerHeader, depth: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let inner = (*(*this).token()).inner.lock();
+            let token = &*(*this).token();
+            let _hold = token.lock();
             // C2.
-            if (*(*this).token()).is_cancelled() {
+            if token.is_cancelled() {
                 return false;
             }
             Held::new(owner).into_raw();
             (&raw mut (*this).links).write(EntryLinks::new(depth));
-            inner.entries.push_back(this);
+            token.entries.push_back(this);
             (*this).token.set((*this).token.get().map_addr(|addr| addr | ARMED));
             true
         }
@@ -105,9 +106,9 @@ impl TokenEntry {
             if !(*this).is_armed() {
                 return;
             }
-            let inner = (*(*this).token()).inner.lock();
+            let hold = (*(*this).token()).lock();
             let linked = unlink(this.cast()).is_some();
-            drop(inner);
+            drop(hold);
             (*this).token.set((*this).token.get().map_addr(|addr| addr & !ARMED));
             if linked {
                 // C5.
@@ -122,7 +123,13 @@ impl TokenEntry {
 pub(crate) struct TokenNode {
     pub(super) waiters: QueueCore<()>,
     cancelled: AtomicBool,
-    pub(super) inner: Lock<Inner>,
+    /// The lock, and the reason under it. The lists are under it too, but not inside: a `&mut` to what a lock guards
+    /// would claim the sentinels, to which the entries point.
+    pub(super) reason: Lock<Option<Reason>>,
+    children: EntryList<EntryLinks>,
+    entries: EntryList<TokenEntry>,
+    #[cfg(feature = "std")]
+    pub(super) callbacks: EntryList<super::callback::Callback>,
     /// Under the parent's lock.
     siblings: EntryLinks,
     /// A strong reference, or null. Constant.
@@ -131,17 +138,7 @@ pub(crate) struct TokenNode {
     next_marked: Cell<*const TokenNode>,
 }
 
-pub(super) struct Inner {
-    children: EntryList<EntryLinks>,
-    entries: EntryList<TokenEntry>,
-    #[cfg(feature = "std")]
-    pub(super) callbacks: EntryList<super::callback::Callback>,
-    pub(super) reason: Option<Reason>,
-}
-
-// SAFETY: everything behind the pointers is reached under the token's lock.
-unsafe impl Send for Inner {}
-// SAFETY: `siblings` is under the parent's lock; `next_marked` belongs to the one cancellation that set `cancelled`;
+// SAFETY: the lists are under the token's lock, `siblings` under the parent's; `next_marked` belongs to the one cancellation that set `cancelled`;
 // `parent` is constant.
 unsafe impl Send for TokenNode {}
 // SAFETY: as above.
@@ -153,13 +150,11 @@ impl TokenNode {
         let node = alloc::boxed::Box::into_raw(alloc::boxed::Box::new(TokenNode {
             waiters: QueueCore::new(free),
             cancelled: AtomicBool::new(false),
-            inner: Lock::new(Inner {
-                children: EntryList::new(),
-                entries: EntryList::new(),
-                #[cfg(feature = "std")]
-                callbacks: EntryList::new(),
-                reason: None,
-            }),
+            reason: Lock::new(None),
+            children: EntryList::new(),
+            entries: EntryList::new(),
+            #[cfg(feature = "std")]
+            callbacks: EntryList::new(),
             siblings: EntryLinks::new(0),
             parent,
             next_marked: Cell::new(core::ptr::null()),
@@ -167,12 +162,10 @@ impl TokenNode {
         // SAFETY: just made.
         let token = unsafe { &*node };
         token.waiters.init();
-        let inner = token.inner.lock();
-        inner.children.init();
-        inner.entries.init();
+        token.children.init();
+        token.entries.init();
         #[cfg(feature = "std")]
-        inner.callbacks.init();
-        drop(inner);
+        token.callbacks.init();
         // SAFETY: the caller's reference keeps the parent alive.
         if let Some(parent) = unsafe { parent.as_ref() } {
             parent.adopt(node);
@@ -181,17 +174,17 @@ impl TokenNode {
     }
 
     fn adopt(&self, child: *const TokenNode) {
-        let inner = self.inner.lock();
+        let hold = self.lock();
         // SAFETY: the child is alive and in no list.
         unsafe {
             if self.is_cancelled() {
-                let reason = inner.reason.clone();
-                drop(inner);
+                let reason = hold.clone();
+                drop(hold);
                 let marked = (*child).mark(reason);
                 debug_assert!(marked);
                 (*child).waiters.close();
             } else {
-                inner.children.push_back((&raw const (*child).siblings).cast_mut());
+                self.children.push_back((&raw const (*child).siblings).cast_mut());
             }
         }
     }
@@ -204,14 +197,14 @@ impl TokenNode {
 
     /// Sets the mark (C2). False: it was set.
     fn mark(&self, reason: Option<Reason>) -> bool {
-        let mut inner = self.inner.lock();
+        let mut hold = self.lock();
         if self.is_cancelled() {
-            drop(inner);
+            drop(hold);
             // A reason's destructor is code of the user.
             crate::wake_batch::contain(move || drop(reason));
             return false;
         }
-        inner.reason = reason;
+        *hold = reason;
         // Ordering: Release pairs with Acquire in `is_cancelled`.
         self.cancelled.store(true, Ordering::Release);
         true
@@ -253,8 +246,8 @@ impl TokenNode {
 
     /// Takes a child out, with a reference on it. One that is being freed is passed over.
     fn pop_child(&self) -> Option<*const TokenNode> {
-        let inner = self.inner.lock();
-        while let Some(links) = inner.children.front() {
+        let _hold = self.lock();
+        while let Some(links) = self.children.front() {
             // SAFETY: a linked child is alive under this lock (C4).
             unsafe {
                 unlink(links);
@@ -271,20 +264,20 @@ impl TokenNode {
     fn tell(&self) {
         let mut batch = WakeBatch::new();
         loop {
-            let inner = self.inner.lock();
+            let hold = self.lock();
             // SAFETY: a linked entry's operation is alive: its task would have to take this lock first.
             unsafe {
                 while batch.has_room() {
-                    let Some(entry) = inner.entries.front() else { break };
+                    let Some(entry) = self.entries.front() else { break };
                     unlink(entry.cast());
                     let head = head_of(entry.cast());
                     let owner = (*head).owner();
-                    let _either = (*head).settle(State::Cancelled, &mut batch);
+                    let _either = Head::settle(head, State::Cancelled, &mut batch);
                     batch.release_later(Held::from_raw(owner));
                 }
             }
-            let done = inner.entries.front().is_none();
-            drop(inner);
+            let done = self.entries.front().is_none();
+            drop(hold);
             batch.run();
             if done {
                 break;
@@ -295,8 +288,8 @@ impl TokenNode {
         self.waiters.close();
     }
 
-    pub(super) fn lock(&self) -> Guard<'_, Inner> {
-        self.inner.lock()
+    pub(super) fn lock(&self) -> Guard<'_, Option<Reason>> {
+        self.reason.lock()
     }
 }
 
@@ -325,9 +318,9 @@ unsafe fn free(core: *const QueueCore<()>) {
         loop {
             let parent = (*at).parent;
             if let Some(parent) = parent.as_ref() {
-                let inner = parent.inner.lock();
+                let hold = parent.lock();
                 unlink((&raw const (*at).siblings).cast_mut());
-                drop(inner);
+                drop(hold);
             }
             abandon(&*at);
             drop(alloc::boxed::Box::from_raw(at.cast_mut()));
@@ -342,13 +335,13 @@ unsafe fn free(core: *const QueueCore<()>) {
 /// What still stands in a token that goes: entries of operations that were leaked, callbacks that were kept.
 fn abandon(token: &TokenNode) {
     loop {
-        let inner = token.inner.lock();
-        let Some(entry) = inner.entries.front() else { break };
+        let hold = token.lock();
+        let Some(entry) = token.entries.front() else { break };
         // SAFETY: a leaked operation's memory stays; its owner is held by the entry (C5).
         unsafe {
             unlink(entry.cast());
             let owner = (*head_of(entry.cast())).owner();
-            drop(inner);
+            drop(hold);
             let held = Held::from_raw(owner);
             crate::wake_batch::contain(move || drop(held));
         }

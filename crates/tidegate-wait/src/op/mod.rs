@@ -205,11 +205,11 @@ unsafe fn report_park(_: *mut Head, _: Kind) {}
 unsafe fn still_waiting<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<O::Output> {
     // SAFETY: pinned and parked by its own task.
     unsafe {
-        let head = &*O::head(this);
-        match head.refresh(cx.waker()) {
+        let head = O::head(this);
+        match Head::refresh(head, cx.waker()) {
             Refreshed::Waiting => Poll::Pending,
             Refreshed::Ended => {
-                let end = head.node.state();
+                let end = (*head).node.state();
                 end_with(this, end)
             }
             Refreshed::Roused => rearm(this, cx),
@@ -246,14 +246,14 @@ unsafe fn end_own_wait<O: RawOperation>(this: *mut O, end: State) -> State {
     let mut batch = WakeBatch::new();
     // SAFETY: the operation keeps its owner alive.
     unsafe {
-        let head = &*O::head(this);
-        match take_out(&*head.owner().cast::<O::Owner>(), &head.node, end, &mut batch) {
+        let head = O::head(this);
+        match take_out(&*(*head).owner().cast::<O::Owner>(), &raw const (*head).node, end, &mut batch) {
             Some(own_waker) => {
                 discard(own_waker);
                 end
             }
             // The second read of the word (W3): the first said Waiting, and under the lock it was no longer so.
-            None => head.node.state(),
+            None => (*head).node.state(),
         }
     }
 }

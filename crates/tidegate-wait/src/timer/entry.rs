@@ -105,12 +105,6 @@ impl TimerEntry {
     pub(crate) fn deadline(&self) -> u64 {
         decode(self.code())
     }
-
-    /// The links of an armed entry.
-    #[inline(always)]
-    pub(crate) fn links(&self) -> *mut EntryLinks {
-        self.place.get().cast()
-    }
 }
 
 // SAFETY: `word` is written by the task alone, the links under the wheel's lock (T1, T2).

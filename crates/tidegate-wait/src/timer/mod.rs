@@ -37,7 +37,7 @@ use core::task::Waker;
 use crate::op::entry::head_of;
 use crate::owner::{take_out, Held, Owner, OwnerHeader};
 use crate::shim::{Guard, Lock};
-use crate::waiter::{Kind, Node, State};
+use crate::waiter::{Head, Kind, Node, State};
 use crate::wake_batch::{discard, WakeBatch, BATCH};
 use entry::{TimerEntry, FOREVER};
 #[doc(hidden)]
@@ -144,7 +144,7 @@ impl Wheel {
     pub fn turn(&self) -> Next {
         let now = self.clock.now();
         let mut batch = WakeBatch::new();
-        let mut core = self.cell.core.lock();
+        let core = self.cell.core.lock();
         let next = core.turn(now, BATCH, |entry| {
             // SAFETY: the entry was linked here and the lock is held: its operation is alive (T4).
             unsafe { self.cell.fire(entry, &mut batch) }
@@ -198,11 +198,13 @@ impl Wheel {
         // SAFETY: the caller's promise; the lock is held from here to the insertion.
         let earlier = unsafe {
             (*entry).arm(due, self.cell.id, 1);
-            let mut core = self.cell.core.lock();
+            let core = self.cell.core.lock();
             (*node).wait_unlinked(kind, waker);
             due != FOREVER && core.insert(entry)
         };
         if earlier {
+            // Even if the sleep ends here: the wheel expects to be turned at `due` now.
+            self.notify();
             if due <= self.clock.now() {
                 let end = sleep::end_of(kind);
                 // SAFETY: parked by this very task.
@@ -212,7 +214,6 @@ impl Wheel {
                 // Else another thread has turned the wheel meanwhile, and the waker was woken.
                 return ended_here.then_some(end);
             }
-            self.notify();
         }
         None
     }
@@ -228,7 +229,7 @@ impl Drop for Wheel {
     fn drop(&mut self) {
         let mut batch = WakeBatch::new();
         loop {
-            let mut core = self.cell.core.lock();
+            let core = self.cell.core.lock();
             let mut left = true;
             while left && batch.has_room() {
                 match core.pop_any() {
@@ -256,17 +257,17 @@ impl WheelCell {
     unsafe fn fire(&self, entry: *mut TimerEntry, batch: &mut WakeBatch) {
         // SAFETY: the operation is alive: its task would have to take this lock first (T4).
         unsafe {
-            let head = &*head_of((*entry).links());
-            let owner = head.owner();
+            let head = head_of(entry.cast());
+            let owner = (*head).owner();
             if owner == &raw const self.header {
                 // A sleep: this lock is its owner's.
-                if head.node.is_waiting() {
-                    let end = sleep::end_of(head.node.kind());
-                    batch.push(head.node.take_waker());
-                    head.node.finish(end);
+                if (*head).node.is_waiting() {
+                    let end = sleep::end_of((*head).node.kind());
+                    batch.push((*head).node.take_waker());
+                    (*head).node.finish(end);
                 }
             } else {
-                let _either = head.settle(State::TimedOut, batch);
+                let _either = Head::settle(head, State::TimedOut, batch);
                 batch.release_later(Held::from_raw(owner));
             }
         }
@@ -279,14 +280,14 @@ impl WheelCell {
     unsafe fn rouse(&self, entry: *mut TimerEntry, batch: &mut WakeBatch) {
         // SAFETY: as there.
         unsafe {
-            let head = &*head_of((*entry).links());
-            let owner = head.owner();
+            let head = head_of(entry.cast());
+            let owner = (*head).owner();
             if owner == &raw const self.header {
-                if head.node.is_waiting() {
-                    batch.push(head.node.exchange_waker(None));
+                if (*head).node.is_waiting() {
+                    batch.push((*head).node.exchange_waker(None));
                 }
             } else {
-                head.rouse(batch);
+                Head::rouse(head, batch);
                 batch.release_later(Held::from_raw(owner));
             }
         }

@@ -126,48 +126,49 @@ pub(crate) enum Next {
     Idle,
 }
 
-/// The wheel itself. All methods are for the holder of its lock; it must not move once `start` has run.
+/// The wheel itself. All methods are for the holder of its lock; it must not move once `start` has run. They take `&self`:
+/// a `&mut` would claim the sentinels, to which the entries point.
 #[derive(Debug)]
 pub struct WheelCore {
     /// Everything due at or before this tick has been taken out.
-    now: u64,
-    pending: u8,
-    unsorted: u128,
+    now: Cell<u64>,
+    pending: Cell<u8>,
+    unsorted: Cell<u128>,
+    len: Cell<usize>,
+    /// When the turner will look again: a new entry before it must notify.
+    next_wake: Cell<u64>,
     due: Slot,
     levels: [Level; LEVELS],
-    len: usize,
-    /// When the turner will look again: a new entry before it must notify.
-    pub(crate) next_wake: u64,
 }
 
 impl WheelCore {
     pub(crate) fn new(now_ns: u64) -> WheelCore {
         WheelCore {
-            now: now_ns >> TICK_SHIFT,
-            pending: 0,
-            unsorted: 0,
+            now: Cell::new(now_ns >> TICK_SHIFT),
+            pending: Cell::new(0),
+            unsorted: Cell::new(0),
+            len: Cell::new(0),
+            next_wake: Cell::new(FOREVER),
             due: Slot::new(),
             levels: core::array::from_fn(|_| Level {
                 occupied: Cell::new(0),
                 slots: core::array::from_fn(|_| Slot::new()),
             }),
-            len: 0,
-            next_wake: FOREVER,
         }
     }
 
     /// Begins a life, empty, at its final place, at the time `now_ns`.
-    pub(crate) fn start(&mut self, now_ns: u64) {
-        debug_assert_eq!(self.len, 0);
+    pub(crate) fn start(&self, now_ns: u64) {
+        debug_assert_eq!(self.len.get(), 0);
         self.due.init();
         self.levels.iter().flat_map(|level| &level.slots).for_each(Slot::init);
-        self.now = now_ns >> TICK_SHIFT;
-        self.next_wake = FOREVER;
+        self.now.set(now_ns >> TICK_SHIFT);
+        self.next_wake.set(FOREVER);
     }
 
     /// How many entries are linked.
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.len.get()
     }
 
     /// Links an armed entry. True: the turner sleeps too long now.
@@ -176,14 +177,14 @@ impl WheelCore {
     /// `entry` is pinned until it is unlinked, armed, not linked, and derived from a pointer to its whole operation.
     #[inline]
     #[must_use]
-    pub(crate) unsafe fn insert(&mut self, entry: *mut TimerEntry) -> bool {
+    pub(crate) unsafe fn insert(&self, entry: *mut TimerEntry) -> bool {
         // SAFETY: the caller's promise.
         let deadline = unsafe { (*entry).deadline() };
         // SAFETY: as above.
         let wake = unsafe { self.place(entry, deadline, LEVELS) };
-        self.len += 1;
-        if wake < self.next_wake {
-            self.next_wake = wake;
+        self.len.set(self.len.get() + 1);
+        if wake < self.next_wake.get() {
+            self.next_wake.set(wake);
             return true;
         }
         false
@@ -192,19 +193,19 @@ impl WheelCore {
     /// Finds the entry's slot (see the module's text), joining a draining one only below level `ceiling`; returns when the
     /// wheel must be turned for it.
     #[inline]
-    unsafe fn place(&mut self, entry: *mut TimerEntry, deadline: u64, ceiling: usize) -> u64 {
-        let tick = (deadline.div_ceil(1 << TICK_SHIFT)).max(self.now + 1);
-        let delta = tick - self.now;
+    unsafe fn place(&self, entry: *mut TimerEntry, deadline: u64, ceiling: usize) -> u64 {
+        let tick = (deadline.div_ceil(1 << TICK_SHIFT)).max(self.now.get() + 1);
+        let delta = tick - self.now.get();
         let mut level = (63 - (delta | 63).leading_zeros() as usize) / 6;
         let mut index = tick;
         if level >= LEVELS {
             level = LEVELS - 1;
-            index = index.min(((self.now >> (6 * level)) + SLOTS as u64 - 1) << (6 * level));
+            index = index.min(((self.now.get() >> (6 * level)) + SLOTS as u64 - 1) << (6 * level));
         }
-        if level > 0 && (tick >> (6 * level)) - (self.now >> (6 * level)) <= 1 {
+        if level > 0 && (tick >> (6 * level)) - (self.now.get() >> (6 * level)) <= 1 {
             level -= 1;
         }
-        if (self.pending >> level) >> 1 != 0 {
+        if (self.pending.get() >> level) >> 1 != 0 {
             level = self.draining_level(level, tick, ceiling);
         }
         let slot = (index >> (6 * level)) as usize % SLOTS;
@@ -213,7 +214,7 @@ impl WheelCore {
             // H5: behind an entry that is due later, the slot needs sorting.
             // SAFETY: `entry` is alive by the caller's promise.
             if place.slots[slot].back().is_some_and(|last| code(last) > unsafe { (*entry).code() }) {
-                self.unsorted |= 1 << slot;
+                self.unsorted.set(self.unsorted.get() | 1 << slot);
             }
         }
         // SAFETY: the caller's promise.
@@ -230,7 +231,7 @@ impl WheelCore {
     fn draining_level(&self, level: usize, tick: u64, ceiling: usize) -> usize {
         let joins = |&l: &usize| {
             let index = tick >> (6 * l);
-            index == (self.now >> (6 * l)) + 1 && self.levels[l].occupied.get() >> (index % SLOTS as u64) & 1 != 0
+            index == (self.now.get() >> (6 * l)) + 1 && self.levels[l].occupied.get() >> (index % SLOTS as u64) & 1 != 0
         };
         (level + 1..ceiling).rev().find(joins).unwrap_or(level)
     }
@@ -240,7 +241,7 @@ impl WheelCore {
     /// # Safety
     /// `entry` was armed on this wheel.
     #[inline]
-    pub(crate) unsafe fn remove(&mut self, entry: *mut TimerEntry) -> bool {
+    pub(crate) unsafe fn remove(&self, entry: *mut TimerEntry) -> bool {
         // SAFETY: the caller's promise; the lock is held.
         let Some((prev, next)) = (unsafe { entry::unlink(links_of(entry)) }) else {
             return false;
@@ -248,20 +249,20 @@ impl WheelCore {
         if prev == next {
             self.emptied(prev);
         }
-        self.len -= 1;
+        self.len.set(self.len.get() - 1);
         true
     }
 
     /// H4: `sentinel` is its own neighbour now, if it is a sentinel of a slot at all.
-    fn emptied(&mut self, sentinel: *mut EntryLinks) {
+    fn emptied(&self, sentinel: *mut EntryLinks) {
         for (number, level) in self.levels.iter().enumerate() {
             let offset = sentinel.addr().wrapping_sub(level.slots.as_ptr().addr()) / size_of::<Slot>();
             if offset < SLOTS {
                 level.occupied.set(level.occupied.get() & !(1 << offset));
                 if number == 0 {
-                    self.unsorted &= !(1 << offset);
-                } else if ((self.now >> (6 * number)) + 1) as usize % SLOTS == offset {
-                    self.pending &= !(1 << number);
+                    self.unsorted.set(self.unsorted.get() & !(1 << offset));
+                } else if ((self.now.get() >> (6 * number)) + 1) as usize % SLOTS == offset {
+                    self.pending.set(self.pending.get() & !(1 << number));
                 }
                 return;
             }
@@ -270,7 +271,7 @@ impl WheelCore {
 
     /// One bounded step towards `now_ns`: gives at most `room` due entries to `fire`, in deadline order, ties in the
     /// order in which they were armed.
-    pub(crate) fn turn(&mut self, now_ns: u64, mut room: usize, mut fire: impl FnMut(*mut TimerEntry)) -> Next {
+    pub(crate) fn turn(&self, now_ns: u64, mut room: usize, mut fire: impl FnMut(*mut TimerEntry)) -> Next {
         let mut steps = STEP;
         loop {
             while let Some(entry) = self.due.front() {
@@ -291,30 +292,30 @@ impl WheelCore {
             return self.more();
         }
         // Ahead of time, so that no boundary has to wait for it.
-        while self.pending != 0 {
-            let level = 7 - self.pending.leading_zeros() as usize;
-            if !self.drain(level, (self.now >> (6 * level)) + 1, &mut steps) {
+        while self.pending.get() != 0 {
+            let level = 7 - self.pending.get().leading_zeros() as usize;
+            if !self.drain(level, (self.now.get() >> (6 * level)) + 1, &mut steps) {
                 return self.more();
             }
         }
         self.next()
     }
 
-    fn more(&mut self) -> Next {
-        self.next_wake = 0;
+    fn more(&self) -> Next {
+        self.next_wake.set(0);
         Next::More
     }
 
     /// Goes on to the next slot with something due by `now_ns` and moves it into `due`. False: there is none, or the
     /// step is used up.
-    fn advance(&mut self, now_ns: u64, steps: &mut usize) -> bool {
+    fn advance(&self, now_ns: u64, steps: &mut usize) -> bool {
         let target = now_ns >> TICK_SHIFT;
         loop {
             let soonest = self.next_tick(0).unwrap_or(u64::MAX);
             let boundary = (1..LEVELS).filter_map(|l| Some((self.next_tick(l)?, l))).min();
             if let Some((start, level)) = boundary.filter(|&(start, _)| start <= soonest && start <= target + 1) {
                 // H2: what stands in the slot must be below before the boundary is reached.
-                self.set_now(self.now.max(start - 1));
+                self.set_now(self.now.get().max(start - 1));
                 if !self.drain(level, start >> (6 * level), steps) {
                     return false;
                 }
@@ -326,16 +327,16 @@ impl WheelCore {
                 self.take_slot(soonest as usize % SLOTS);
                 return true;
             }
-            self.set_now(target.max(self.now));
+            self.set_now(target.max(self.now.get()));
             return soonest == target + 1 && self.take_until(soonest as usize % SLOTS, now_ns);
         }
     }
 
-    fn set_now(&mut self, now: u64) {
-        if now != self.now {
-            self.now = now;
+    fn set_now(&self, now: u64) {
+        if now != self.now.get() {
+            self.now.set(now);
             let coming = |l: usize| self.levels[l].occupied.get() >> (((now >> (6 * l)) + 1) % SLOTS as u64) & 1;
-            self.pending = (1..LEVELS).fold(0, |pending, l| pending | (coming(l) as u8) << l);
+            self.pending.set((1..LEVELS).fold(0, |pending, l| pending | (coming(l) as u8) << l));
         }
     }
 
@@ -345,13 +346,13 @@ impl WheelCore {
         if occupied == 0 {
             return None;
         }
-        let from = (self.now >> (6 * level)) + 1;
+        let from = (self.now.get() >> (6 * level)) + 1;
         let distance = occupied.rotate_right((from % SLOTS as u64) as u32).trailing_zeros();
         Some((from + u64::from(distance)) << (6 * level))
     }
 
     /// Moves the entries of a slot down. False: the step is used up first.
-    fn drain(&mut self, level: usize, index: u64, steps: &mut usize) -> bool {
+    fn drain(&self, level: usize, index: u64, steps: &mut usize) -> bool {
         let slot = (index % SLOTS as u64) as usize;
         // `ceiling` is this level: the slot must not attract again what leaves it.
         while let Some(entry) = self.levels[level].slots[slot].front() {
@@ -363,7 +364,7 @@ impl WheelCore {
             unsafe {
                 let linked = self.remove(entry);
                 debug_assert!(linked);
-                self.len += 1;
+                self.len.set(self.len.get() + 1);
                 let deadline = (*entry).deadline();
                 self.place(entry, deadline, level);
             }
@@ -371,21 +372,21 @@ impl WheelCore {
         true
     }
 
-    fn sort(&mut self, slot: usize) {
-        if self.unsorted >> slot & 1 != 0 {
-            self.unsorted &= !(1 << slot);
+    fn sort(&self, slot: usize) {
+        if self.unsorted.get() >> slot & 1 != 0 {
+            self.unsorted.set(self.unsorted.get() & !(1 << slot));
             sort(&self.levels[0].slots[slot]);
         }
     }
 
-    fn take_slot(&mut self, slot: usize) {
+    fn take_slot(&self, slot: usize) {
         let level = &self.levels[0];
         level.slots[slot].splice(&self.due);
         level.occupied.set(level.occupied.get() & !(1 << slot));
     }
 
     /// Takes what is due within a slot that is not over yet. False: nothing.
-    fn take_until(&mut self, slot: usize, now_ns: u64) -> bool {
+    fn take_until(&self, slot: usize, now_ns: u64) -> bool {
         self.sort(slot);
         let mut any = false;
         while let Some(entry) = self.levels[0].slots[slot].front() {
@@ -396,7 +397,7 @@ impl WheelCore {
                 }
                 let linked = self.remove(entry);
                 debug_assert!(linked);
-                self.len += 1;
+                self.len.set(self.len.get() + 1);
                 self.due.push_back(entry);
             }
             any = true;
@@ -405,7 +406,7 @@ impl WheelCore {
     }
 
     /// When there is something to do again.
-    fn next(&mut self) -> Next {
+    fn next(&self) -> Next {
         let soonest = self.next_tick(0).and_then(|tick| {
             let slot = tick as usize % SLOTS;
             self.sort(slot);
@@ -419,18 +420,18 @@ impl WheelCore {
         });
         match drains.chain(soonest).min() {
             Some(at) => {
-                self.next_wake = at;
+                self.next_wake.set(at);
                 Next::At(at)
             }
             None => {
-                self.next_wake = FOREVER;
+                self.next_wake.set(FOREVER);
                 Next::Idle
             }
         }
     }
 
     /// Takes out any entry, due or not: for a wheel that dies.
-    pub(crate) fn pop_any(&mut self) -> Option<*mut TimerEntry> {
+    pub(crate) fn pop_any(&self) -> Option<*mut TimerEntry> {
         let slots = self.levels.iter().flat_map(|level| &level.slots);
         let entry = core::iter::once(&self.due).chain(slots).find_map(Slot::front)?;
         // SAFETY: a linked entry is alive.
