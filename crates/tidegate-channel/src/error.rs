@@ -1,0 +1,163 @@
+//! What an operation on a channel may return instead of success: one type a side, the value inside.
+
+use core::error::Error;
+use core::fmt;
+
+/// A send that did not happen. The value is inside, unmoved in meaning: [`SendError::into_inner`] takes it back.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SendError<T> {
+    /// The channel was closed, or all its receivers are gone.
+    Closed(T),
+    /// The time limit of the operation ran out.
+    TimedOut(T),
+    /// The token of the operation was cancelled.
+    Cancelled(T),
+    /// There is no room now. Only a `try_send` says so.
+    Full(T),
+}
+
+impl<T> SendError<T> {
+    /// The value that was not sent.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        match self {
+            SendError::Closed(value)
+            | SendError::TimedOut(value)
+            | SendError::Cancelled(value)
+            | SendError::Full(value) => value,
+        }
+    }
+
+    /// Was the channel closed?
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self, SendError::Closed(_))
+    }
+
+    /// Did time run out?
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, SendError::TimedOut(_))
+    }
+
+    /// Was a token cancelled?
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, SendError::Cancelled(_))
+    }
+
+    /// Was there no room?
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, SendError::Full(_))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            SendError::Closed(_) => "Closed",
+            SendError::TimedOut(_) => "TimedOut",
+            SendError::Cancelled(_) => "Cancelled",
+            SendError::Full(_) => "Full",
+        }
+    }
+}
+
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple(self.name()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SendError::Closed(_) => "the value was not sent: the channel is closed",
+            SendError::TimedOut(_) => "the value was not sent: the time limit ran out while the channel was full",
+            SendError::Cancelled(_) => "the value was not sent: the token of the send was cancelled",
+            SendError::Full(_) => "the value was not sent: the channel is full",
+        })
+    }
+}
+
+impl<T> Error for SendError<T> {}
+
+/// A receive that got nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RecvError {
+    /// The channel is closed and drained: no value will come.
+    Closed,
+    /// The time limit of the operation ran out.
+    TimedOut,
+    /// The token of the operation was cancelled.
+    Cancelled,
+    /// There is nothing now. Only a `try_recv` says so.
+    Empty,
+}
+
+impl RecvError {
+    /// Is the channel closed and drained?
+    #[must_use]
+    pub fn is_closed(self) -> bool {
+        self == RecvError::Closed
+    }
+
+    /// Did time run out?
+    #[must_use]
+    pub fn is_timeout(self) -> bool {
+        self == RecvError::TimedOut
+    }
+
+    /// Was a token cancelled?
+    #[must_use]
+    pub fn is_cancelled(self) -> bool {
+        self == RecvError::Cancelled
+    }
+
+    /// Was there nothing?
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == RecvError::Empty
+    }
+}
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RecvError::Closed => "the channel is closed and drained",
+            RecvError::TimedOut => "no value came before the time limit ran out",
+            RecvError::Cancelled => "the token of the receive was cancelled",
+            RecvError::Empty => "the channel is empty",
+        })
+    }
+}
+
+impl Error for RecvError {}
+
+/// A channel that can't be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// A bounded channel holds at least one value.
+    Zero,
+    /// More than 2^48 values.
+    TooMany,
+    /// The ring would be larger than an allocation may be.
+    Layout,
+    /// The allocator has no memory for the ring.
+    OutOfMemory,
+}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CapacityError::Zero => "a bounded channel needs a capacity of at least 1",
+            CapacityError::TooMany => "the capacity of a bounded channel is at most 2^48 (281,474,976,710,656) values",
+            CapacityError::Layout => "a ring of this capacity and payload is larger than an allocation may be",
+            CapacityError::OutOfMemory => "there is no memory for a ring of this capacity",
+        })
+    }
+}
+
+impl Error for CapacityError {}

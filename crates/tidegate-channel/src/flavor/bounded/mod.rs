@@ -1,0 +1,296 @@
+//! The bounded channel: a ring of stamped slots, with its flags in the two index words.
+//!
+//! **For:** many senders, many receivers, a fixed capacity of at least one, strict FIFO among the parked. **Not for:**
+//! lock-freedom: a receiver waits for a memcpy in progress, and every slow path takes a short lock.
+//!
+//! # The idea
+//! The claim of a slot is a CAS on an index word. The flags that would forbid it (somebody is parked, the channel is
+//! closed, a slow path is at work) stand in the same word, so the CAS validates them for nothing: the fast path is one
+//! read-modify-write, without a fence and without a second look.
+//!
+//! # State ([`words`], [`core`])
+//! `tail` with LOCK, RXW, CLOSED, PERMIT; `head` with TXW, STASH; a stamp a slot; under the lock: the lists of parked
+//! senders and receivers, the stash of returned deliveries.
+//!
+//! # Invariants, whenever the lock is free
+//! - **I1** TXW ⇔ senders are parked; then the ring is full.
+//! - **I2** RXW ⇔ receivers are parked; then ring and stash are empty.
+//! - **I3** RXW and TXW are never both set (they may be once permits exist).
+//! - **I4** LOCK, RXW, CLOSED or PERMIT freezes `tail` against fast senders, TXW or STASH freezes `head` against fast
+//!   receivers. Only the lock holder writes a frozen word, by plain stores; setting a flag on an unfrozen head, and
+//!   clearing TXW at close, are read-modify-writes.
+//! - **I5** STASH ⇔ the stash is not empty; then nobody is parked to receive.
+//! - **I6** LOCK is never held across a wait. In-flight slots are awaited before locking, then looked at again.
+//! - **I7** Under LOCK a publish is: tail first (with LOCK), then payload, stamp, head, unlock. Any other order lets a
+//!   receiver move head past tail.
+//! - **I8** An operation's own state is stored before anybody is woken.
+//!
+//! # Transitions of a parked operation
+//! | by | send | receive |
+//! | --- | --- | --- |
+//! | the other side | value moved to the ring (slow receive) | value moved into it (slow send, returned delivery) |
+//! | `close` | Closed, value stays with it | Closed |
+//! | timer, token | TimedOut, Cancelled, value stays | TimedOut, Cancelled |
+//! | its own drop | unlinked | unlinked; a delivery goes on to the next |
+//!
+//! # References
+//! Vyukov's bounded MPMC queue for the stamps; the rest is ours and is model-checked: `model/bounded.pml`.
+//! Tests: `tests/bounded.rs`, `tests/values.rs`, `tests/stress.rs`, `tests/loom_bounded.rs`.
+
+mod core;
+mod recv;
+mod send;
+mod window;
+mod words;
+
+use ::core::fmt;
+use ::core::mem::{offset_of, MaybeUninit};
+use ::core::ptr::NonNull;
+use alloc::alloc::{alloc_zeroed, dealloc, Layout};
+
+use tidegate_wait::list::List;
+use tidegate_wait::op::Place;
+use tidegate_wait::owner::Owner;
+use tidegate_wait::shim::{AtomicU64, Ordering, UnsafeCell};
+use tidegate_wait::stash::Stash;
+use tidegate_wait::waiter::State;
+use tidegate_wait::wake_batch::{contain, WakeBatch};
+
+pub(crate) use self::core::Core;
+pub(crate) use recv::Received;
+pub(crate) use send::Sent;
+
+use crate::error::CapacityError;
+use words::{Ring, CLOSED, MAX_CAPACITY, RXW, STASH, TXW};
+
+/// A slot: `stamp` says whose turn it is; the value belongs to whoever claimed the position that the stamp admits.
+#[repr(C)]
+struct Slot<T> {
+    stamp: AtomicU64,
+    value: Place<T>,
+}
+
+/// A bounded channel, at the beginning of one allocation; the slots follow.
+#[repr(C)]
+pub(crate) struct Channel<T> {
+    core: Core,
+    /// Under the lock.
+    stash: UnsafeCell<Stash<T>>,
+}
+
+// SAFETY: values move between threads, hence `T: Send`; nothing is shared but under the lock or by the stamps' protocol.
+unsafe impl<T: Send> Send for Channel<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Channel<T> {}
+
+impl<T> Channel<T> {
+    fn layout(cap: usize) -> Option<(Layout, usize)> {
+        let slots = Layout::array::<Slot<T>>(cap).ok()?;
+        Layout::new::<Channel<T>>().extend(slots).ok()
+    }
+
+    /// The offset of the slots; a constant.
+    const SLOTS: usize = size_of::<Channel<T>>().next_multiple_of(align_of::<Slot<T>>());
+
+    /// A channel with one sender and one receiver, whose positions begin in lap `first_lap`.
+    pub(crate) fn create(cap: usize, first_lap: u64) -> Result<NonNull<Channel<T>>, CapacityError> {
+        match cap {
+            0 => return Err(CapacityError::Zero),
+            cap if cap > MAX_CAPACITY => return Err(CapacityError::TooMany),
+            _ => {}
+        }
+        let (layout, slots) = Self::layout(cap).ok_or(CapacityError::Layout)?;
+        debug_assert_eq!(slots, Self::SLOTS);
+        let ring = Ring::new(cap as u64);
+        let start = first_lap * ring.lap();
+        // SAFETY: the layout is not empty: it holds a channel.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(CapacityError::OutOfMemory)?;
+        let channel = memory.cast::<Channel<T>>();
+        // SAFETY: fresh memory of the right layout. Zeroed slots are slots: their stamps admit lap 0, their values are
+        // not initialized. Loom's atomics are not plain words and are made one by one, as are stamps of another lap.
+        unsafe {
+            channel.write(Channel { core: Core::new(ring, start, Self::free), stash: UnsafeCell::new(Stash::new()) });
+            let channel = channel.as_ref();
+            channel.core.init();
+            if cfg!(loom) || start != 0 {
+                for index in 0..cap {
+                    let slot = Slot { stamp: AtomicU64::new(start), value: UnsafeCell::new(MaybeUninit::uninit()) };
+                    memory.byte_add(slots).cast::<Slot<T>>().add(index).write(slot);
+                }
+            }
+        }
+        Ok(channel)
+    }
+
+    /// Drops what is left and frees the memory.
+    unsafe fn free(core: *const Core) {
+        let this = core.cast::<Channel<T>>().cast_mut();
+        // SAFETY: nobody has a reference any more. The last receiver has drained the ring, except for values that were
+        // sent by leaked operations; whatever is there is dropped now.
+        unsafe {
+            (*this).drain();
+            let cap = (*this).capacity();
+            if cfg!(loom) {
+                for index in 0..cap {
+                    ::core::ptr::drop_in_place((*this).slot(index as u64).cast_mut());
+                }
+            }
+            let Some((layout, _)) = Self::layout(cap) else { unreachable!("it was allocated with this layout") };
+            ::core::ptr::drop_in_place(this);
+            dealloc(this.cast(), layout);
+        }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.core.ring.cap as usize
+    }
+
+    /// The slot of a position or an index word.
+    #[inline(always)]
+    fn slot(&self, word: u64) -> *const Slot<T> {
+        let first = ::core::ptr::from_ref(self).cast::<u8>().wrapping_add(Self::SLOTS).cast::<Slot<T>>();
+        first.wrapping_add(self.core.ring.index(word))
+    }
+
+    /// The stamp of the slot of a word.
+    #[inline(always)]
+    fn stamp(&self, word: u64) -> &AtomicU64 {
+        // SAFETY: the index of any word is below the capacity.
+        unsafe { &(*self.slot(word)).stamp }
+    }
+
+    /// Copies a value into the slot of a claimed position.
+    ///
+    /// # Safety
+    /// The position is claimed and not published; `from` holds a value, which counts as moved.
+    #[inline(always)]
+    unsafe fn fill(&self, word: u64, from: *const Place<T>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*from).with(|from| {
+                (*self.slot(word)).value.with_mut(|to| ::core::ptr::copy_nonoverlapping(from, to, 1));
+            });
+        }
+    }
+
+    /// Copies a value out of the slot of a claimed position.
+    ///
+    /// # Safety
+    /// The position is claimed and its value published; the value counts as moved.
+    #[inline(always)]
+    unsafe fn empty(&self, word: u64, to: *const Place<T>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*self.slot(word)).value.with(|from| {
+                (*to).with_mut(|to| ::core::ptr::copy_nonoverlapping(from, to, 1));
+            });
+        }
+    }
+
+    /// Has `close` been called, or a side gone?
+    pub(crate) fn is_closed(&self) -> bool {
+        // Ordering: Acquire pairs with Release in `unlock`; who sees CLOSED sees what was done before the close.
+        self.core.tail.0.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// How many values are buffered: in the ring and in the stash. A snapshot; never more than the capacity plus what
+    /// was returned, never underflows.
+    pub(crate) fn len(&self) -> usize {
+        loop {
+            // Ordering: Acquire (all three); the two looks at the tail bracket the one at the head.
+            let tail = self.core.tail.0.load(Ordering::Acquire);
+            let head = self.core.head.0.load(Ordering::Acquire);
+            if self.core.tail.0.load(Ordering::Acquire) != tail {
+                continue;
+            }
+            // A slow receive advances the tail before the head: clamp.
+            let ring = self.core.ring.distance(head, tail).min(self.core.ring.cap) as usize;
+            return ring + if head & STASH != 0 { self.stashed() } else { 0 };
+        }
+    }
+
+    fn stashed(&self) -> usize {
+        let tail = self.core.lock();
+        // SAFETY: the lock is held.
+        let len = self.stash.with(|stash| unsafe { (*stash).len() });
+        self.core.unlock(tail);
+        len
+    }
+
+    /// Closes: no send is admitted any more, parked senders get their values back, in order, parked receivers are told
+    /// (nothing is left, or they would not be parked). False: it was closed.
+    pub(crate) fn close(&self) -> bool {
+        let (tx, rx) = (List::new(), List::new());
+        let mut tail = self.core.lock();
+        if tail & CLOSED != 0 {
+            self.core.unlock(tail);
+            return false;
+        }
+        // Ordering: AcqRel; with TXW the head is frozen, without it fast receivers may move it at this moment (I4).
+        self.core.head.0.fetch_and(!TXW, Ordering::AcqRel);
+        // SAFETY: the lock is held; both lists stay on this stack until they are empty, and nothing unwinds in between:
+        // wakers are contained.
+        unsafe {
+            tx.init();
+            rx.init();
+            self.core.tx().splice(&tx);
+            self.core.rx().splice(&rx);
+            tail = (tail | CLOSED) & !RXW;
+            let mut batch = WakeBatch::new();
+            loop {
+                let mut left = true;
+                while left && batch.has_room() {
+                    match tx.pop_front().or_else(|| rx.pop_front()) {
+                        Some(node) => {
+                            batch.push((*node).take_waker());
+                            (*node).finish(State::Closed);
+                        }
+                        None => left = false,
+                    }
+                }
+                self.core.unlock(tail);
+                batch.run();
+                if !left {
+                    return true;
+                }
+                tail = self.core.lock();
+            }
+        }
+    }
+
+    /// Drops everything that is buffered, past panicking destructors, outside the lock. Claimed slots are awaited.
+    pub(crate) fn drain(&self) {
+        loop {
+            let value: Place<T> = UnsafeCell::new(MaybeUninit::uninit());
+            match self.try_receive(&value) {
+                // SAFETY: just received.
+                Received::Value => contain(|| value.with_mut(|value| unsafe { (*value).assume_init_drop() })),
+                _ => return,
+            }
+        }
+    }
+
+    /// What a half shows of the channel. Never blocks for long: it may take the lock to count the stash.
+    pub(crate) fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+
+    /// Gives a reference on the memory back.
+    ///
+    /// # Safety
+    /// The reference is the caller's; no lock is held.
+    pub(crate) unsafe fn release(this: NonNull<Channel<T>>) {
+        // SAFETY: the caller gives its reference back; a channel begins with its core.
+        unsafe { Core::release(this.as_ptr().cast_const().cast()) }
+    }
+}
+
+const _: () = assert!(offset_of!(Channel<u8>, core) == 0);

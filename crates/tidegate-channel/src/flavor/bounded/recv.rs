@@ -1,0 +1,294 @@
+//! Receiving from the bounded channel.
+
+use alloc::boxed::Box;
+use core::task::Waker;
+
+use tidegate_wait::op::Place;
+use tidegate_wait::owner::Owner;
+use tidegate_wait::shim::{spin_loop, Ordering, UnsafeCell};
+use tidegate_wait::stash::Returned;
+use tidegate_wait::waiter::{Head, Kind, State, Ticket};
+use tidegate_wait::wake_batch::discard;
+
+use super::core::{finish_delivered, wake, Patience};
+use super::window::Window;
+use super::words::{position, CLOSED, LOCK, RXW, STASH, TXW};
+use super::Channel;
+
+/// How a receive went.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// The value is in its place.
+    Value,
+    /// The channel is closed and drained.
+    Closed,
+    /// The operation is parked, or (without a node) there is nothing.
+    Empty,
+}
+
+/// What one hold of the lock came to.
+enum Hold {
+    Ended(Received),
+    /// Items are there, for the fast path.
+    Retry,
+    /// The slot at this head is still being written.
+    Await(u64),
+}
+
+impl<T> Channel<T> {
+    /// The fast path. False: take the slow one.
+    #[inline(always)]
+    pub(crate) fn receive_fast(&self, to: *const Place<T>) -> bool {
+        let ring = self.core.ring;
+        // Ordering: Relaxed; the stamp and the CAS decide.
+        let mut head = self.core.head.0.load(Ordering::Relaxed);
+        loop {
+            // Ordering: Acquire pairs with the Release of the send that filled the slot.
+            if self.stamp(head).load(Ordering::Acquire) == ring.full(head) {
+                // Ordering: AcqRel, as in `send_fast`.
+                match self.core.head.0.compare_exchange_weak(head, ring.next(head), Ordering::AcqRel, Ordering::Relaxed)
+                {
+                    Ok(_) => {
+                        // SAFETY: the position is claimed: no flag was set, and the slot is full.
+                        unsafe { self.empty(head, to) };
+                        // Ordering: Release pairs with Acquire in the send of the next lap: our read is over.
+                        self.stamp(head).store(ring.free(head) + ring.lap(), Ordering::Release);
+                        return true;
+                    }
+                    Err(seen) => {
+                        head = seen;
+                        spin_loop();
+                    }
+                }
+            } else {
+                let seen = self.core.head.0.load(Ordering::Relaxed);
+                if seen == head {
+                    return false;
+                }
+                head = seen;
+            }
+        }
+    }
+
+    /// One whole try without parking.
+    #[inline]
+    pub(crate) fn try_receive(&self, to: *const Place<T>) -> Received {
+        if self.receive_fast(to) {
+            return Received::Value;
+        }
+        self.try_receive_slow(to)
+    }
+
+    #[inline(never)]
+    fn try_receive_slow(&self, to: *const Place<T>) -> Received {
+        // SAFETY: without an operation to park there is nothing to promise.
+        unsafe { self.receive_slow(to, None) }
+    }
+
+    /// The slow path with parking: `Empty` means parked.
+    ///
+    /// # Safety
+    /// `head` is that of the operation to which `to` belongs, pinned, in state Init, and its task's waker is `waker`.
+    #[inline(never)]
+    pub(crate) unsafe fn receive_or_park(&self, to: *const Place<T>, head: *const Head, waker: &Waker) -> Received {
+        // SAFETY: the caller's promise.
+        unsafe { self.receive_slow(to, Some((head, waker))) }
+    }
+
+    #[inline(always)]
+    unsafe fn receive_slow(&self, to: *const Place<T>, park: Option<(*const Head, &Waker)>) -> Received {
+        let mut patience = Patience::new();
+        let mut window = Window::receiver(self.core.window && park.is_some());
+        let mut waker: Option<Waker> = None;
+        let ended = loop {
+            // Ordering: Acquire; the head before the tail: if both are equal, the ring was empty at the first look.
+            let head = self.core.head.0.load(Ordering::Acquire);
+            if head & (TXW | STASH) == 0 {
+                if self.receive_fast(to) {
+                    break Received::Value;
+                }
+                // Ordering: Acquire pairs with Release in `unlock`.
+                let tail = self.core.tail.0.load(Ordering::Acquire);
+                if position(tail) != head {
+                    // In flight: await it before locking (I6). Or the head is old.
+                    patience.a_little();
+                    continue;
+                }
+                // Closed is decided under the lock: a send that claimed before the close counts as delivered.
+                if tail & CLOSED == 0 {
+                    if park.is_none() {
+                        break Received::Empty;
+                    }
+                    if tail & RXW == 0 && window.look(|| self.core.tail.0.load(Ordering::Relaxed) != tail) {
+                        continue;
+                    }
+                }
+            } else if head & STASH == 0 && !self.is_full_slot(head) {
+                patience.a_little();
+                continue;
+            }
+            if let (Some((_, task)), None) = (park, &waker) {
+                waker = Some(task.clone());
+            }
+            // SAFETY: the caller's promise.
+            match unsafe { self.receive_locked(to, park.map(|(head, _)| head), &mut waker) } {
+                Hold::Ended(ended) => break ended,
+                Hold::Retry => {}
+                Hold::Await(head) => self.await_full(head, &mut patience),
+            }
+        };
+        discard(waker);
+        ended
+    }
+
+    /// Is the value at this head published?
+    #[inline]
+    fn is_full_slot(&self, head: u64) -> bool {
+        // Ordering: Acquire as in `receive_fast`.
+        self.stamp(head).load(Ordering::Acquire) == self.core.ring.full(position(head))
+    }
+
+    /// Waits, without the lock, until the value at `head` is published or the head has moved.
+    #[cold]
+    fn await_full(&self, head: u64, patience: &mut Patience) {
+        // Ordering: Relaxed; only a look, everything is validated again.
+        while !self.is_full_slot(head) && self.core.head.0.load(Ordering::Relaxed) == head {
+            patience.a_little();
+        }
+    }
+
+    /// One hold of the lock: takes a returned value, or an item and lets a parked sender in, or finds the channel
+    /// drained, or parks.
+    unsafe fn receive_locked(&self, to: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
+        let core = &self.core;
+        let tail = core.lock();
+        // Ordering: Acquire. Under the lock, for STASH and position: a stash can come and go without the tail moving.
+        let head = core.head.0.load(Ordering::Acquire);
+        if head & STASH != 0 {
+            return self.take_returned(tail, head, to, park);
+        }
+        if position(head) != position(tail) {
+            if head & TXW == 0 {
+                core.unlock(tail);
+                return Hold::Retry;
+            }
+            if !self.is_full_slot(head) {
+                core.unlock(tail);
+                return Hold::Await(head);
+            }
+            // SAFETY: TXW freezes the head, the lock the tail; the slot is full.
+            unsafe { self.take_and_admit(tail, head, to, park) };
+            return Hold::Ended(Received::Value);
+        }
+        if tail & CLOSED != 0 {
+            core.unlock(tail);
+            return Hold::Ended(Received::Closed);
+        }
+        let (Some(op), Some(waker)) = (park, waker.take()) else {
+            core.unlock(tail);
+            return Hold::Ended(Received::Empty);
+        };
+        // SAFETY: the lock is held; the caller's promise about the node.
+        unsafe { core.rx().push_back(&raw const (*op).node, Kind::Receive, waker) };
+        core.unlock(tail | RXW);
+        Hold::Ended(Received::Empty)
+    }
+
+    /// Under the lock, with STASH: a returned value precedes everything.
+    fn take_returned(&self, tail: u64, head: u64, to: *const Place<T>, own: Option<*const Head>) -> Hold {
+        // SAFETY: the lock is held.
+        let (returned, empty) = self.stash.with_mut(|stash| unsafe { ((*stash).pop(), (*stash).is_empty()) });
+        if empty {
+            // Ordering: Release; STASH froze the head, so a plain store does (I4, I5).
+            self.core.head.0.store(head & !STASH, Ordering::Release);
+        }
+        self.core.unlock(tail);
+        let Some(returned) = returned else { unreachable!("I5: STASH with an empty stash") };
+        // SAFETY: the place is the caller's.
+        unsafe {
+            (*to).with_mut(|to| (*to).write(returned.value));
+            spend(own);
+        }
+        Hold::Ended(Received::Value)
+    }
+
+    /// Under the lock, with TXW and a full slot at the head: takes the item, and lets the first parked sender's value
+    /// into the slot that became free.
+    ///
+    /// # Safety
+    /// As said.
+    unsafe fn take_and_admit(&self, tail: u64, head: u64, to: *const Place<T>, own: Option<*const Head>) {
+        let core = &self.core;
+        // SAFETY: I1: a sender is parked, and the ring is full: the slot at the head is the one at the tail.
+        unsafe {
+            self.empty(head, to);
+            let Some(node) = core.tx().pop_front() else { unreachable!("I1: TXW without a parked sender") };
+            let waker = (*node).take_waker();
+            let next = core.ring.next(tail);
+            // I7. Ordering: Release (all), as in `send_locked`.
+            core.tail.0.store(next | LOCK, Ordering::Release);
+            self.fill(tail, Self::value_of(node));
+            self.stamp(tail).store(core.ring.full(position(tail)), Ordering::Release);
+            let more = if core.tx().is_empty() { 0 } else { TXW };
+            core.head.0.store(core.ring.next(position(head)) | more, Ordering::Release);
+            finish_delivered(node, Ticket::new(0));
+            spend(own);
+            core.unlock(next);
+            wake(waker);
+        }
+    }
+
+    /// A delivery that its receive did not take: to the next parked receive, else into the stash, by its first ticket.
+    ///
+    /// # Safety
+    /// `from` holds a value, which is moved.
+    #[cold]
+    pub(crate) unsafe fn give_back(&self, from: *const Place<T>, ticket: Ticket) {
+        let mut boxed = None;
+        loop {
+            let tail = self.core.lock();
+            if tail & RXW != 0 {
+                // SAFETY: the caller's promise. If the value moved into the box meanwhile, it comes from there.
+                unsafe { self.redeliver(tail, from, ticket, boxed) };
+                return;
+            }
+            if let Some(returned) = boxed.take() {
+                // SAFETY: the lock is held.
+                self.stash.with_mut(|stash| unsafe { (*stash).insert(returned) });
+                // Ordering: Release; the head may not be frozen, fast receivers move it: an RMW (I4).
+                self.core.head.0.fetch_or(STASH, Ordering::Release);
+                self.core.unlock(tail);
+                return;
+            }
+            self.core.unlock(tail);
+            // Allocated outside the lock (G4).
+            // SAFETY: the value is moved out of its place, once.
+            boxed = Some(Returned::new(ticket, unsafe { (*from).with(|from| (*from).assume_init_read()) }));
+        }
+    }
+
+    unsafe fn redeliver(&self, tail: u64, from: *const Place<T>, ticket: Ticket, boxed: Option<Box<Returned<T>>>) {
+        // SAFETY: the caller's promise; a boxed value is moved out and its box freed outside the lock.
+        unsafe {
+            match boxed {
+                None => self.hand_over(tail, from, Some(ticket), None),
+                Some(returned) => {
+                    let value = UnsafeCell::new(core::mem::MaybeUninit::new(returned.value));
+                    self.hand_over(tail, &value, Some(ticket), None);
+                }
+            }
+        }
+    }
+}
+
+/// The receiving operation's own state, stored before anybody is woken (I8).
+///
+/// # Safety
+/// The operation is the caller's.
+unsafe fn spend(own: Option<*const Head>) {
+    if let Some(own) = own {
+        // SAFETY: the caller's promise.
+        unsafe { (*own).node.set_quiet(State::Spent) };
+    }
+}

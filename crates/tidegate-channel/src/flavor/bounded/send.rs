@@ -1,0 +1,266 @@
+//! Sending into the bounded channel.
+
+use core::task::Waker;
+
+use tidegate_wait::op::{Inbox, Outbox, Place, Unlimited};
+use tidegate_wait::owner::Owner;
+use tidegate_wait::shim::{spin_loop, Ordering};
+use tidegate_wait::waiter::{Head, Kind, Node, State, Ticket};
+use tidegate_wait::wake_batch::discard;
+
+use super::core::{finish_delivered, head_of, wake, Patience};
+use super::window::Window;
+use super::words::{CLOSED, LOCK, RXW, TXW};
+use super::Channel;
+
+/// How a send went.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// The value has been moved.
+    Done,
+    /// It has not: the channel is closed.
+    Closed,
+    /// It has not, and the operation is parked, or (without a node) there is no room.
+    Full,
+}
+
+/// What one hold of the lock came to.
+enum Hold {
+    Ended(Sent),
+    /// There is room, but the slot at this tail is still being read.
+    Await(u64),
+}
+
+impl<T> Channel<T> {
+    /// The fast path. False: nothing has been moved; take the slow one.
+    ///
+    /// # Safety
+    /// `from` holds a value, which counts as moved if this returns true.
+    #[inline(always)]
+    pub(crate) unsafe fn send_fast(&self, from: *const Place<T>) -> bool {
+        let ring = self.core.ring;
+        // Ordering: Relaxed; the stamp and the CAS decide.
+        let mut tail = self.core.tail.0.load(Ordering::Relaxed);
+        loop {
+            // Ordering: Acquire pairs with the Release of the receive that freed the slot: its read is over.
+            if self.stamp(tail).load(Ordering::Acquire) == ring.free(tail) {
+                // Ordering: AcqRel; Acquire pairs with Release in `unlock` (the flags in the word are the ones a holder
+                // left), Release with looks at the tail.
+                match self.core.tail.0.compare_exchange_weak(tail, ring.next(tail), Ordering::AcqRel, Ordering::Relaxed)
+                {
+                    Ok(_) => {
+                        // SAFETY: the position is claimed: no flag was set, and the slot is free.
+                        unsafe { self.fill(tail, from) };
+                        // Ordering: Release pairs with Acquire in the receive; makes the value visible.
+                        self.stamp(tail).store(ring.full(tail), Ordering::Release);
+                        return true;
+                    }
+                    Err(seen) => {
+                        tail = seen;
+                        spin_loop();
+                    }
+                }
+            } else {
+                // Full, in flight, or flagged; or the word is old.
+                let seen = self.core.tail.0.load(Ordering::Relaxed);
+                if seen == tail {
+                    return false;
+                }
+                tail = seen;
+            }
+        }
+    }
+
+    /// The slow path without parking: `Full` is true of some moment during the call.
+    ///
+    /// # Safety
+    /// As for `send_fast`, if this returns `Done`.
+    #[inline(never)]
+    pub(crate) unsafe fn try_send_slow(&self, from: *const Place<T>) -> Sent {
+        // SAFETY: the caller's promise.
+        unsafe { self.send_slow(from, None) }
+    }
+
+    /// The slow path with parking: `Full` means parked.
+    ///
+    /// # Safety
+    /// As for `send_fast`; `head` is that of the operation which holds `from`, pinned, in state Init, and its task's
+    /// waker is `waker`.
+    #[inline(never)]
+    pub(crate) unsafe fn send_or_park(&self, from: *const Place<T>, head: *const Head, waker: &Waker) -> Sent {
+        // SAFETY: the caller's promise.
+        unsafe { self.send_slow(from, Some((head, waker))) }
+    }
+
+    #[inline(always)]
+    unsafe fn send_slow(&self, from: *const Place<T>, park: Option<(*const Head, &Waker)>) -> Sent {
+        let mut patience = Patience::new();
+        let mut window = Window::sender(self.core.window && park.is_some());
+        // Cloned before the lock is taken, once (G5).
+        let mut waker: Option<Waker> = None;
+        let ended = loop {
+            // Ordering: Acquire pairs with Release in `unlock`.
+            let tail = self.core.tail.0.load(Ordering::Acquire);
+            if tail & CLOSED != 0 {
+                break Sent::Closed;
+            }
+            if tail & (LOCK | RXW) == 0 {
+                // Ordering: Acquire as in `send_fast`.
+                if self.stamp(tail).load(Ordering::Acquire) == self.core.ring.free(tail) {
+                    // SAFETY: the caller's promise.
+                    if unsafe { self.send_fast(from) } {
+                        break Sent::Done;
+                    }
+                    continue;
+                }
+                // Ordering: Acquire; read after the tail, so "full" is true of now if the tail has not moved.
+                let head = self.core.head.0.load(Ordering::Acquire);
+                if head & TXW == 0 {
+                    if window.look(|| self.core.head.0.load(Ordering::Relaxed) != head) {
+                        continue;
+                    }
+                    if self.core.ring.distance(head, tail) < self.core.ring.cap {
+                        // Room, but the slot is being read: await it before locking (I6).
+                        patience.a_little();
+                        continue;
+                    }
+                }
+                if park.is_none() && self.core.tail.0.load(Ordering::Acquire) == tail {
+                    break Sent::Full;
+                }
+            }
+            if let (Some((_, task)), None) = (park, &waker) {
+                waker = Some(task.clone());
+            }
+            // SAFETY: the caller's promise.
+            match unsafe { self.send_locked(from, park.map(|(head, _)| head), &mut waker) } {
+                Hold::Ended(ended) => break ended,
+                Hold::Await(tail) => self.await_free(tail, &mut patience),
+            }
+        };
+        discard(waker);
+        ended
+    }
+
+    /// One hold of the lock: hands over, publishes, parks, or finds that it must wait outside.
+    unsafe fn send_locked(&self, from: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
+        let core = &self.core;
+        let tail = core.lock();
+        if tail & CLOSED != 0 {
+            core.unlock(tail);
+            return Hold::Ended(Sent::Closed);
+        }
+        // Ordering: Acquire; the holder's view of the head (it moves under us unless frozen).
+        let mut head = core.head.0.load(Ordering::Acquire);
+        // SAFETY: the lock is held; the caller's promises about `from` and the node.
+        unsafe {
+            // Never past a parked sender (G2).
+            if tail & RXW != 0 && head & TXW == 0 {
+                self.hand_over(tail, from, None, park);
+                return Hold::Ended(Sent::Done);
+            }
+            loop {
+                if head & TXW == 0 && core.ring.distance(head, tail) < core.ring.cap {
+                    // There is room: never park with room, or a sender sleeps beside an empty ring for ever.
+                    return self.publish_locked(tail, from);
+                }
+                let (Some(op), false) = (park, waker.is_none()) else {
+                    core.unlock(tail);
+                    return Hold::Ended(Sent::Full);
+                };
+                if head & TXW == 0 {
+                    // Ordering: AcqRel; the head is not frozen yet: if it moved, there is room after all (I4).
+                    if let Err(seen) =
+                        core.head.0.compare_exchange(head, head | TXW, Ordering::AcqRel, Ordering::Acquire)
+                    {
+                        head = seen;
+                        continue;
+                    }
+                }
+                if let Some(waker) = waker.take() {
+                    core.tx().push_back(&raw const (*op).node, Kind::Send, waker);
+                }
+                core.unlock(tail);
+                return Hold::Ended(Sent::Full);
+            }
+        }
+    }
+
+    /// Under the lock, with room: claims the slot at `tail` if it is free.
+    unsafe fn publish_locked(&self, tail: u64, from: *const Place<T>) -> Hold {
+        let core = &self.core;
+        // Ordering: Acquire as in `send_fast`.
+        if self.stamp(tail).load(Ordering::Acquire) != core.ring.free(tail & !super::words::PERMIT) {
+            core.unlock(tail);
+            return Hold::Await(tail);
+        }
+        let next = core.ring.next(tail);
+        // I7. Ordering: Release; who sees the new position sees the claim's order.
+        core.tail.0.store(next | LOCK, Ordering::Release);
+        // SAFETY: the slot is free and the position claimed by the lock holder.
+        unsafe { self.fill(tail, from) };
+        // Ordering: Release as in `send_fast`.
+        self.stamp(tail).store(core.ring.full(tail), Ordering::Release);
+        core.unlock(next);
+        Hold::Ended(Sent::Done)
+    }
+
+    /// Waits, without the lock, until the slot at `tail` is free or the tail has moved.
+    #[cold]
+    fn await_free(&self, tail: u64, patience: &mut Patience) {
+        // Ordering: Acquire, Relaxed; only a look, everything is validated again.
+        while self.stamp(tail).load(Ordering::Acquire) != self.core.ring.free(tail)
+            && self.core.tail.0.load(Ordering::Relaxed) & !LOCK == tail
+        {
+            patience.a_little();
+        }
+    }
+
+    /// Under the lock: moves a value into the first parked receive, ends the hold, wakes it. `own`: the sending
+    /// operation, whose state is stored first (I8).
+    ///
+    /// # Safety
+    /// RXW is set; `from` holds a value, which is moved.
+    pub(super) unsafe fn hand_over(
+        &self,
+        mut tail: u64,
+        from: *const Place<T>,
+        ticket: Option<Ticket>,
+        own: Option<*const Head>,
+    ) {
+        // SAFETY: the caller's promise; I2: the list is not empty.
+        unsafe {
+            let Some(node) = self.core.rx().pop_front() else { unreachable!("I2: RXW without a parked receiver") };
+            let ticket = ticket.unwrap_or_else(|| self.core.next_ticket());
+            let waker = self.deliver(node, from, ticket);
+            if let Some(own) = own {
+                (*own).node.set_quiet(State::Spent);
+            }
+            self.core.after_receiver_left(&mut tail);
+            self.core.unlock(tail);
+            wake(waker);
+        }
+    }
+
+    /// Moves a value into an unlinked receive and ends it. The waker comes out first: the value is laid over it.
+    unsafe fn deliver(&self, node: *const Node, from: *const Place<T>, ticket: Ticket) -> Option<Waker> {
+        // SAFETY: parked receives belong to `Inbox<T, _>` operations; the lock is held.
+        unsafe {
+            let waker = (*node).take_waker();
+            let to = Inbox::<T, Unlimited>::value_of(head_of(node));
+            (*from).with(|from| (*to).with_mut(|to| core::ptr::copy_nonoverlapping(from, to, 1)));
+            finish_delivered(node, ticket);
+            waker
+        }
+    }
+
+    /// The value that an unlinked send holds.
+    ///
+    /// # Safety
+    /// Under the lock; `node` belongs to an `Outbox<T, _>` operation.
+    pub(super) unsafe fn value_of(node: *const Node) -> *const Place<T> {
+        // SAFETY: the caller's promise.
+        unsafe { Outbox::<T, Unlimited>::value_of(head_of(node)) }
+    }
+}

@@ -1,0 +1,3 @@
+//! The kinds of channel, one a module.
+
+pub(crate) mod bounded;

@@ -1,0 +1,80 @@
+//! Channels in which waiting is cheap.
+//!
+//! A blocked operation costs its payload plus a few words inside its own future, allocates nothing, ends in O(1)
+//! however it ends, and never loses a value: it is received, or handed back. [`bounded`] makes a channel;
+//! [`Sender::send`] and [`Receiver::recv`] are operations: futures that take limits ([`Operation::timeout`],
+//! [`Operation::cancel_on`]) and can block a thread instead ([`Operation::wait`]).
+//!
+//! # Examples
+//! ```
+//! use std::time::Duration;
+//! use tidegate_channel::{bounded, Operation};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (tx, rx) = bounded(2);
+//! let sender = std::thread::spawn(move || (0..10).try_for_each(|n| tx.send(n).wait()));
+//! let mut sum = 0;
+//! while let Ok(n) = rx.recv().timeout(Duration::from_secs(10)).wait() {
+//!     sum += n;
+//! }
+//! sender.join().unwrap()?;
+//! assert_eq!(sum, 45);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Leaked operations
+//! An operation that is forgotten while it is parked (`mem::forget`) may swallow one turn: a value that is handed to a
+//! forgotten receive is never seen. Memory stays safe.
+
+#![cfg_attr(not(any(feature = "std", loom)), no_std)]
+
+extern crate alloc;
+
+mod error;
+mod flavor;
+mod hold;
+mod receiver;
+mod sender;
+
+pub use error::{CapacityError, RecvError, SendError};
+pub use hold::{Borrowed, Hold, Owned};
+pub use receiver::{OwnedReceiving, Receiver, Receiving};
+pub use sender::{OwnedSending, Sender, Sending};
+pub use tidegate_wait::Operation;
+
+use flavor::bounded::Channel;
+
+/// A channel that buffers up to `capacity` values.
+///
+/// Allocates once: the channel, its slots, and nothing ever after (but for values that come back from dropped receives).
+///
+/// # Panics
+/// When `capacity` is 0 or more than 2^48, or the ring is too large to allocate; [`try_bounded`] returns these as errors.
+#[track_caller]
+#[must_use]
+pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    match try_bounded(capacity) {
+        Ok(halves) => halves,
+        Err(error) => panic!("bounded({capacity}): {error}"),
+    }
+}
+
+/// [`bounded`], with the failures as values.
+///
+/// # Errors
+/// See [`CapacityError`].
+pub fn try_bounded<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
+    Channel::create(capacity, 0).map(halves)
+}
+
+/// A channel whose positions begin in lap `first_lap`: for a test of what happens after decades.
+#[doc(hidden)]
+pub fn bounded_from_lap<T>(capacity: usize, first_lap: u64) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
+    Channel::create(capacity, first_lap).map(halves)
+}
+
+fn halves<T>(channel: core::ptr::NonNull<Channel<T>>) -> (Sender<T>, Receiver<T>) {
+    // SAFETY: a fresh channel counts one half of each side.
+    unsafe { (Sender::from_raw(channel), Receiver::from_raw(channel)) }
+}

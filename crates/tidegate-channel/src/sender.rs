@@ -1,0 +1,371 @@
+//! The sending half, and the send as an operation.
+
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::task::{Context, Poll, Waker};
+
+use futures_core::FusedFuture;
+use tidegate_wait::op::{self, Limits, Outbox, RawOperation, Unlimited};
+use tidegate_wait::shim::UnsafeCell;
+use tidegate_wait::waiter::{Head, Kind, State};
+
+use crate::error::SendError;
+use crate::flavor::bounded::{Channel, Core, Sent};
+use crate::hold::{Borrowed, Hold, Owned};
+
+/// The sending half of a channel. Clones are halves of the same channel; when the last one goes, the channel closes.
+pub struct Sender<T> {
+    channel: NonNull<Channel<T>>,
+    _values: PhantomData<T>,
+}
+
+// SAFETY: a half is a counted reference on a `Channel<T>`, which is `Send` and `Sync` for `T: Send`.
+unsafe impl<T: Send> Send for Sender<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Sender<T> {}
+
+impl<T> Sender<T> {
+    /// # Safety
+    /// The channel's count of senders includes this half.
+    pub(crate) unsafe fn from_raw(channel: NonNull<Channel<T>>) -> Sender<T> {
+        Sender { channel, _values: PhantomData }
+    }
+
+    #[inline(always)]
+    fn channel(&self) -> &Channel<T> {
+        // SAFETY: the half keeps the channel alive.
+        unsafe { self.channel.as_ref() }
+    }
+
+    /// Sends `value`; waits while the channel is full.
+    ///
+    /// Parked sends are admitted in the order in which they parked; nobody passes them.
+    ///
+    /// # Errors
+    /// The value comes back in each: [`SendError::Closed`]; with limits on the operation, [`SendError::TimedOut`] and
+    /// [`SendError::Cancelled`].
+    ///
+    /// # Cancel safety
+    /// A send that is dropped drops its value, unless it was delivered before; it loses its place.
+    /// [`Sending::withdraw`], a time-out and a token give the value back. Retrying is a new send, at the end of the line.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate_channel::{bounded, Operation, SendError};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (tx, rx) = bounded(1);
+    /// tx.send("first").wait()?;
+    /// let late = tx.send("second").timeout(Duration::from_millis(1)).wait();
+    /// assert_eq!(late, Err(SendError::TimedOut("second")));
+    /// assert_eq!(rx.recv().wait()?, "first");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub fn send(&self, value: T) -> Sending<'_, T> {
+        Sending::new(self.channel, value)
+    }
+
+    /// A send that has this half as its own: `'static` if `T` is. Clone the half first to keep one.
+    ///
+    /// The half goes with the operation, so the channel stays open until the operation is dropped.
+    #[inline]
+    pub fn into_send(self, value: T) -> OwnedSending<T> {
+        Sending::new(ManuallyDrop::new(self).channel, value)
+    }
+
+    /// Sends `value` if there is room or a receive waits; never waits, except for a copy in progress.
+    ///
+    /// # Errors
+    /// The value comes back: [`SendError::Full`], [`SendError::Closed`].
+    #[inline]
+    pub fn try_send(&self, value: T) -> Result<(), SendError<T>> {
+        let value = UnsafeCell::new(MaybeUninit::new(value));
+        let channel = self.channel();
+        // SAFETY: the value is taken back unless it has been moved.
+        unsafe {
+            if channel.send_fast(&value) {
+                return Ok(());
+            }
+            let back = || value.with(|value| (*value).assume_init_read());
+            match channel.try_send_slow(&value) {
+                Sent::Done => Ok(()),
+                Sent::Full => Err(SendError::Full(back())),
+                Sent::Closed => Err(SendError::Closed(back())),
+            }
+        }
+    }
+
+    /// Closes the channel for both sides: parked sends get their values back, in order; what is buffered can still be
+    /// received; then receivers see the end. False: it was closed already.
+    pub fn close(&self) -> bool {
+        self.channel().close()
+    }
+
+    /// Is the channel closed?
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.channel().is_closed()
+    }
+
+    /// How many values are buffered, at some moment during the call.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.channel().len()
+    }
+
+    /// Is nothing buffered?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Is the ring full?
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.capacity()
+    }
+
+    /// How many values the channel holds.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.channel().capacity()
+    }
+
+    /// How many sending halves there are.
+    #[must_use]
+    pub fn sender_count(&self) -> usize {
+        self.channel().core().senders().get()
+    }
+
+    /// How many receiving halves there are.
+    #[must_use]
+    pub fn receiver_count(&self) -> usize {
+        self.channel().core().receivers().get()
+    }
+
+    /// Are these halves of one channel?
+    #[must_use]
+    pub fn same_channel(&self, other: &Sender<T>) -> bool {
+        self.channel == other.channel
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.channel().core().senders().add();
+        Sender { channel: self.channel, _values: PhantomData }
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.channel().core().senders().sub() {
+            self.channel().close();
+            // SAFETY: all senders together have one reference on the memory, and this was the last of them.
+            unsafe { Channel::release(self.channel) }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.channel().debug("Sender", f)
+    }
+}
+
+/// A send with a half of its own; made by [`Sender::into_send`].
+pub type OwnedSending<T, L = Unlimited> = Sending<'static, T, L, Owned>;
+
+/// A send; made by [`Sender::send`]. `T` + 40 bytes, and 24 for each limit.
+#[must_use = "a send does nothing unless it is awaited or waited for"]
+pub struct Sending<'a, T, L: Limits = Unlimited, H: Hold = Borrowed<'a>> {
+    outbox: Outbox<T, L>,
+    _half: PhantomData<(&'a Sender<T>, H)>,
+}
+
+// SAFETY: node and value move between threads under the channel's lock only.
+unsafe impl<T: Send, L: Limits + Send, H: Hold> Send for Sending<'_, T, L, H> {}
+// SAFETY: a shared reference reads the state word only.
+unsafe impl<T: Send, L: Limits + Sync, H: Hold> Sync for Sending<'_, T, L, H> {}
+
+impl<T, H: Hold> Sending<'_, T, Unlimited, H> {
+    #[inline(always)]
+    fn new(channel: NonNull<Channel<T>>, value: T) -> Self {
+        let head = Head::new(channel.as_ptr().cast_const().cast());
+        Sending { outbox: Outbox::new(head, Unlimited, MaybeUninit::new(value)), _half: PhantomData }
+    }
+}
+
+impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
+    /// Takes the value back. `None`: it is gone, either delivered or returned by a poll.
+    ///
+    /// The operation is over afterwards; polled again it stays pending.
+    pub fn withdraw(self: Pin<&mut Self>) -> Option<T> {
+        // SAFETY: pinned; only the value is moved, which nobody else looks at any more.
+        unsafe {
+            let this = core::ptr::from_mut(self.get_unchecked_mut());
+            match op::withdraw(this) {
+                State::Init | State::Closed | State::TimedOut | State::Cancelled => Some(Self::take(this)),
+                State::Done(_) | State::Spent | State::Waiting => None,
+            }
+        }
+    }
+
+    /// Takes the value out and ends the operation.
+    ///
+    /// # Safety
+    /// The value has not been moved, and nobody else knows the node.
+    #[inline(always)]
+    unsafe fn take(this: *mut Self) -> T {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*Self::head(this)).node.set_quiet(State::Spent);
+            (*Outbox::value(&raw mut (*this).outbox)).with(|value| (*value).assume_init_read())
+        }
+    }
+
+    /// # Safety
+    /// `this` is alive.
+    #[inline(always)]
+    unsafe fn channel<'c>(this: *mut Self) -> &'c Channel<T> {
+        // SAFETY: the operation borrows or has a half.
+        unsafe { &*(*Self::head(this)).owner().cast() }
+    }
+}
+
+// SAFETY: an `Outbox` is laid out as the module says; the half keeps the channel alive.
+unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Sending<'a, T, L, H> {
+    type Limits = L;
+    type Owner = Core;
+    type With<M: Limits> = Sending<'a, T, M, H>;
+    const KIND: Kind = Kind::Send;
+
+    #[inline(always)]
+    unsafe fn head(this: *mut Self) -> *mut Head {
+        // SAFETY: the caller's promise.
+        unsafe { Outbox::head(&raw mut (*this).outbox) }
+    }
+
+    #[inline(always)]
+    unsafe fn limits(this: *mut Self) -> *mut L {
+        // SAFETY: the caller's promise.
+        unsafe { Outbox::limits(&raw mut (*this).outbox) }
+    }
+
+    #[inline(always)]
+    fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Sending<'a, T, M, H> {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: read once, and `this` is not dropped.
+        let outbox = unsafe { core::ptr::read(&this.outbox) };
+        Sending { outbox: outbox.map_limits(f), _half: PhantomData }
+    }
+
+    #[inline(always)]
+    unsafe fn attempt(this: *mut Self) -> Option<Self::Output> {
+        // SAFETY: pinned, in state Init: the value is there.
+        unsafe {
+            let sent = Self::channel(this).send_fast(Outbox::value(&raw mut (*this).outbox));
+            sent.then(|| {
+                (*Self::head(this)).node.set_quiet(State::Spent);
+                Ok(())
+            })
+        }
+    }
+
+    unsafe fn try_once(this: *mut Self) -> Option<Self::Output> {
+        // SAFETY: as above.
+        unsafe {
+            match Self::channel(this).try_send_slow(Outbox::value(&raw mut (*this).outbox)) {
+                Sent::Done => {
+                    (*Self::head(this)).node.set_quiet(State::Spent);
+                    Some(Ok(()))
+                }
+                Sent::Closed => Some(Err(SendError::Closed(Self::take(this)))),
+                Sent::Full => None,
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
+        // SAFETY: as above.
+        unsafe {
+            let value = Outbox::value(&raw mut (*this).outbox);
+            match Self::channel(this).send_or_park(value, Self::head(this), waker) {
+                Sent::Done => {
+                    (*Self::head(this)).node.set_quiet(State::Spent);
+                    Some(Ok(()))
+                }
+                Sent::Closed => Some(Err(SendError::Closed(Self::take(this)))),
+                Sent::Full => None,
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn conclude(this: *mut Self, end: State) -> Poll<Self::Output> {
+        // SAFETY: the node has left Waiting, or never was there: it is the task's.
+        unsafe {
+            Poll::Ready(match end {
+                State::Done(_) => {
+                    (*Self::head(this)).node.set_quiet(State::Spent);
+                    Ok(())
+                }
+                State::Closed => Err(SendError::Closed(Self::take(this))),
+                State::TimedOut => Err(SendError::TimedOut(Self::take(this))),
+                State::Cancelled => Err(SendError::Cancelled(Self::take(this))),
+                State::Init | State::Waiting | State::Spent => return Poll::Pending,
+            })
+        }
+    }
+}
+
+impl<T, L: Limits, H: Hold> Future for Sending<'_, T, L, H> {
+    type Output = Result<(), SendError<T>>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: pinned; nothing is moved out of it but a value that comes back.
+        unsafe { op::poll(core::ptr::from_mut(self.get_unchecked_mut()), cx) }
+    }
+}
+
+impl<T, L: Limits, H: Hold> FusedFuture for Sending<'_, T, L, H> {
+    fn is_terminated(&self) -> bool {
+        self.outbox.state() == State::Spent
+    }
+}
+
+impl<T, L: Limits, H: Hold> Drop for Sending<'_, T, L, H> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.outbox.state() != State::Spent {
+            abandon(self);
+        }
+        if H::OWNED {
+            // SAFETY: the half that `into_send` took over.
+            drop(unsafe { Sender::from_raw(NonNull::from(Self::channel(self))) });
+        }
+    }
+}
+
+/// The drop of a send that has not ended: takes the value back and drops it.
+#[inline(never)]
+fn abandon<T, L: Limits, H: Hold>(sending: &mut Sending<'_, T, L, H>) {
+    // SAFETY: a send that was polled is pinned and stays where it is until its drop is over.
+    drop(unsafe { Pin::new_unchecked(sending) }.withdraw());
+}
+
+impl<T, L: Limits, H: Hold> fmt::Debug for Sending<'_, T, L, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sending").field("state", &self.outbox.state()).finish_non_exhaustive()
+    }
+}
