@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A range of bytes in one source file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,7 +32,7 @@ pub struct Source {
     /// The path as it should be shown.
     pub path: PathBuf,
     /// The whole text.
-    pub text: String,
+    pub text: Arc<str>,
     line_starts: Vec<u32>,
 }
 
@@ -70,10 +71,15 @@ impl Sources {
         );
         self.files.push(Source {
             path: path.into(),
-            text,
+            text: text.into(),
             line_starts,
         });
         (self.files.len() - 1) as u32
+    }
+
+    /// The text of each file, in order.
+    pub(crate) fn texts(&self) -> Vec<Arc<str>> {
+        self.files.iter().map(|file| file.text.clone()).collect()
     }
 
     /// The file of that number.
@@ -261,7 +267,7 @@ impl Failure {
     pub fn render(&self) -> String {
         match self {
             Failure::Unreadable { path, reason } => {
-                format!("bend: cannot read {}: {reason}", path.display())
+                format!("tidegate: cannot read {}: {reason}", path.display())
             }
             Failure::Rejected { sources, errors } => {
                 let mut out = String::from("SOME PROOFS FAIL");

@@ -7,6 +7,7 @@ mod print;
 mod symbol;
 
 pub use symbol::{Interner, Symbol};
+pub(crate) use print::{escape, show_f32};
 pub(crate) use symbol::keyword;
 
 use crate::diagnostic::Span;

@@ -1,10 +1,92 @@
-//! t
-fn main() {
-    let path = std::env::args().nth(1).unwrap();
-    let text = std::fs::read_to_string(&path).unwrap();
-    let mut names = tidegate_bend::syntax::Interner::new();
-    match tidegate_bend::parser::parse(&text, 0, &mut names) {
-        Ok(t) => print!("{}", t.print(&names)),
-        Err(e) => { let mut s = tidegate_bend::diagnostic::Sources::default(); s.add(&path, text); println!("{}", e.render(&s)) }
+//! The `tidegate` command.
+#![forbid(unsafe_code)]
+
+mod color;
+mod json;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+use tidegate_bend::{check_file, Options};
+
+/// Bend IO programs on Tidegate's channels and timers.
+#[derive(Debug, Parser)]
+#[command(name = "tidegate", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check a Bend program: names, arity, cases, affinity, types and descent.
+    ///
+    /// Nothing runs. The answer is one line that says what was checked, with a line for each thing
+    /// that was not (equality proofs are read and skipped), or the errors on stderr and exit status 1.
+    Check {
+        /// The program's file; what it imports is found from there.
+        file: PathBuf,
+        /// Print one JSON object on stdout instead, for editors.
+        #[arg(long)]
+        json: bool,
+        /// The file is there to be imported: don't ask for a main.
+        #[arg(long)]
+        library: bool,
+    },
+    /// Print a completion script for a shell.
+    ///
+    /// For bash: tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Check { file, json, library } => check(&file, json, Options { library }),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+fn check(file: &Path, json: bool, options: Options) -> ExitCode {
+    let result = check_file(file, options);
+    let passed = result.is_ok();
+    if json {
+        let object = match &result {
+            Ok(checked) => json::passed(checked),
+            Err(failure) => json::failed(failure),
+        };
+        let written = print(&(object + "\n"));
+        return if passed { written } else { ExitCode::FAILURE };
+    }
+    match result {
+        Ok(checked) => print(&(checked.report.lines().join("\n") + "\n")),
+        Err(failure) => {
+            let report = color::errors(&failure.render());
+            // A closed stderr leaves nobody to tell.
+            let _ = writeln!(std::io::stderr(), "{report}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes to stdout. A reader that went away is no error of ours; anything else is.
+fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "tidegate: cannot write to stdout: {error}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -78,13 +78,7 @@ impl Parser<'_> {
 
     fn type_declaration(&mut self) -> Parsed<Declaration> {
         let (name, name_span) = self.name()?;
-        let parameters = if self.take("<") {
-            self.parameters(">")?
-        } else if self.take("<>") {
-            Vec::new()
-        } else {
-            Vec::new()
-        };
+        let parameters = self.type_parameters()?;
         if !self.take_word(keyword::IS) {
             return self.fail("'is' and the kind of the type (Data or Type)");
         }
@@ -109,6 +103,19 @@ impl Parser<'_> {
                 constructors,
             },
         })
+    }
+
+    /// `<..>`; in `<-A: T>` the first two characters were read as one arrow.
+    fn type_parameters(&mut self) -> Parsed<Vec<Parameter>> {
+        if self.take("<") {
+            return self.parameters(">");
+        }
+        if !self.take("<-") {
+            return Ok(Vec::new());
+        }
+        let first = self.parameter(Mode::Plain(Quantity::None), ">")?;
+        self.skip_separator();
+        self.more_parameters(vec![first], ">")
     }
 
     fn law(&mut self) -> Parsed<Declaration> {
@@ -155,9 +162,13 @@ impl Parser<'_> {
 
     /// Parameters or fields up to the closing bracket.
     fn parameters(&mut self, close: &str) -> Parsed<Vec<Parameter>> {
-        let mut parameters: Vec<Parameter> = Vec::new();
+        self.more_parameters(Vec::new(), close)
+    }
+
+    fn more_parameters(&mut self, mut parameters: Vec<Parameter>, close: &str) -> Parsed<Vec<Parameter>> {
         while !self.take(close) {
-            let parameter = self.parameter(close)?;
+            let mode = self.mode();
+            let parameter = self.parameter(mode, close)?;
             self.reject_repeated(&parameters, &parameter)?;
             parameters.push(parameter);
             self.skip_separator();
@@ -165,8 +176,7 @@ impl Parser<'_> {
         Ok(parameters)
     }
 
-    fn parameter(&mut self, close: &str) -> Parsed<Parameter> {
-        let mut mode = self.mode();
+    fn parameter(&mut self, mut mode: Mode, close: &str) -> Parsed<Parameter> {
         let (name, span) = self.name()?;
         if self.take(":") {
             let ty = Some(self.term(0)?);

@@ -42,6 +42,13 @@ impl Parser<'_> {
                     self.bump();
                     let rest = self.nest(Parser::pattern_atom)?;
                     Pattern::Successor(value, rest)
+                } else if self.is("++") && !self.token().spaced {
+                    let mark = self.bump().start + 1;
+                    let (name, _) = self.name()?;
+                    let span = self.span_from(mark);
+                    let binder = Binder { quantity: Quantity::Many, name, span };
+                    let rest = self.add_pattern(Pattern::Bind(binder), mark);
+                    Pattern::Successor(value, rest)
                 } else {
                     Pattern::Nat(value)
                 }
