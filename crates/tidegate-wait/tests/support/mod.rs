@@ -1,5 +1,5 @@
 //! What several test files need: seeded random numbers, wakers that count, panic or call back, values that count their drops.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::future::Future;
 use std::pin::Pin;
