@@ -123,8 +123,11 @@ impl Parker {
                 };
             }
         } else {
-            // NOTIFIED: only this thread stores the other two.
-            self.shared.state.store(EMPTY, Ordering::Relaxed);
+            // NOTIFIED: only this thread stores the other two. A second wake may have come since the look above. A plain
+            // store would overwrite its token unread: the thread would return without seeing what was done before that
+            // wake, and nobody would wake it again.
+            // Ordering: Acquire pairs with Release in `wake_by_ref`, the latest one.
+            self.shared.state.swap(EMPTY, Ordering::Acquire);
         }
     }
 }

@@ -11,7 +11,7 @@
 //! # Invariants
 //! - **Q1** The list and `kept` are not both non-empty: a grant is kept only when nobody is parked, and a kept one is
 //!   taken before anybody parks.
-//! - **Q2** Tickets of grants grow by one a hand-off and start at 1; ticket 0 is a wake without a grant.
+//! - **Q2** Tickets of grants grow by one a hand-off and start at 1; ticket 0 is a wake without a grant, also where they wrap.
 //! - **Q3** `closed` is set under the lock and never unset; afterwards nobody parks.
 //!
 //! # A cancellation
@@ -206,8 +206,14 @@ impl<G> QueueCore<G> {
 
 impl<G> QueueInner<G> {
     fn next_ticket(&mut self) -> Ticket {
-        self.tickets += 1;
-        Ticket::new(self.tickets)
+        loop {
+            self.tickets = self.tickets.wrapping_add(1);
+            let ticket = Ticket::new(self.tickets);
+            // Tickets wrap (2^29 on 32-bit targets); zero stays a wake without a grant (Q2).
+            if ticket != Ticket::new(0) {
+                return ticket;
+            }
+        }
     }
 }
 
@@ -298,7 +304,8 @@ impl WaitQueue<()> {
         self.hand_over(()).is_ok()
     }
 
-    /// Wakes the `n` that parked first, or all if there are fewer; returns how many.
+    /// Wakes the `n` that parked first, or all if there are fewer; returns how many. They are woken one by one, and one
+    /// that parks meanwhile counts: to wake all, call [`wake_all`](WaitQueue::wake_all).
     pub fn wake_n(&self, n: usize) -> usize {
         (0..n).take_while(|_| self.wake_one()).count()
     }
@@ -314,6 +321,9 @@ impl<G> Drop for WaitQueue<G> {
     fn drop(&mut self) {
         // What is still parked was leaked; it must not look like waiting for memory that is gone.
         self.core().close();
+        // A leaked park's limits may keep the core: longer than a grant's lifetime, and on threads it must not go to.
+        let kept = core::mem::take(&mut self.core().inner.lock().kept);
+        drop(kept);
         // SAFETY: this is the handle's reference.
         unsafe { QueueCore::release(self.core) };
     }
@@ -375,15 +385,101 @@ unsafe impl<G: Send, L: Limits + Sync> Sync for Park<'_, G, L> {}
 
 impl<'q, L: Limits> Park<'q, (), L> {
     /// A park in a core that lives elsewhere.
-    pub(crate) fn on(core: &'q QueueCore<()>, limits: L) -> Self {
-        Park { inbox: Inbox::new(Head::new(core::ptr::from_ref(core).cast()), limits), _queue: PhantomData }
+    ///
+    /// # Safety
+    /// `core` points at all of its allocation and is good for `'q`.
+    pub(crate) unsafe fn on(core: *const QueueCore<()>, limits: L) -> Self {
+        Park { inbox: Inbox::new(Head::new(core.cast()), limits), _queue: PhantomData }
     }
 }
 
 impl<G, L: Limits> Park<'_, G, L> {
-    /// Parks now, so that a condition tested afterwards can't be missed. False: it has ended already; poll it.
+    /// Parks now, so that a condition tested afterwards can't be missed. False: it has ended already; poll it. A grant
+    /// that it ended with stays in it until then.
+    ///
+    /// Not a poll: it spends no budget, so it parks in any case, and called again it only says whether it still waits.
     pub fn enter(self: Pin<&mut Self>) -> bool {
-        op::poll_once(self).is_pending()
+        // SAFETY: pinned; nothing is moved out of it.
+        unsafe {
+            let this = core::ptr::from_mut(self.get_unchecked_mut());
+            let node = &(*Self::head(this)).node;
+            match node.state() {
+                State::Init => {}
+                state => return state == State::Waiting,
+            }
+            let limits = Self::limits(this);
+            if (*limits).is_cancelled() {
+                node.set_quiet(State::Cancelled);
+            } else if (*limits).has_expired() {
+                if !Self::take_end(this) {
+                    node.set_quiet(State::TimedOut);
+                }
+            } else if Self::take_place(this, Waker::noop()) {
+                return op::arm_parked(this).is_none();
+            }
+            false
+        }
+    }
+
+    /// The way in, for whoever polls and for `enter`. False: it has ended, as the node's state says.
+    ///
+    /// # Safety
+    /// Pinned, in state Init.
+    unsafe fn take_place(this: *mut Self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        // SAFETY: pinned, in state Init; the lock is held around the list.
+        unsafe {
+            let core = Self::core(this);
+            let mut inner = core.inner.lock();
+            // Ordering: Relaxed; Q3.
+            let kept = if core.closed.load(Ordering::Relaxed) { None } else { Some(inner.kept.pop()) };
+            if let Some(None) = kept {
+                core.waiters.push_back(&raw const (*Self::head(this)).node, Kind::Wait, waker);
+                return true;
+            }
+            drop(inner);
+            crate::wake_batch::discard(Some(waker));
+            Self::end_at_once(this, kept.flatten());
+            false
+        }
+    }
+
+    /// Ends as closed or with a kept grant, if there is one; else returns false.
+    ///
+    /// # Safety
+    /// Pinned, in state Init.
+    unsafe fn take_end(this: *mut Self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let core = Self::core(this);
+            let closed = core.is_closed();
+            let kept = if closed { None } else { core.inner.lock().kept.pop() };
+            let ended = closed || kept.is_some();
+            if ended {
+                Self::end_at_once(this, kept);
+            }
+            ended
+        }
+    }
+
+    /// `None`: closed.
+    ///
+    /// # Safety
+    /// Pinned, in state Init.
+    unsafe fn end_at_once(this: *mut Self, kept: Option<Box<Returned<G>>>) {
+        // SAFETY: nobody else knows the node; its links and waker are not used any more (the value may lie over them).
+        unsafe {
+            let head = Self::head(this);
+            let end = match kept {
+                None => State::Closed,
+                Some(returned) => {
+                    let Returned { ticket, value, .. } = *returned;
+                    (*Inbox::<G, L>::value_of(head)).with_mut(|place| (*place).write(value));
+                    State::Done(ticket)
+                }
+            };
+            (*head).node.set_quiet(end);
+        }
     }
 
     /// # Safety
@@ -431,35 +527,16 @@ unsafe impl<'q, G, L: Limits> RawOperation for Park<'q, G, L> {
 
     unsafe fn try_once(this: *mut Self) -> Option<Self::Output> {
         // SAFETY: pinned, in state Init.
-        unsafe {
-            let core = Self::core(this);
-            if core.is_closed() {
-                return Self::now(this, State::Closed);
-            }
-            let kept = core.inner.lock().kept.pop();
-            kept.map(|returned| Self::finish_with(this, returned.value))
-        }
+        unsafe { Self::take_end(this).then(|| Self::ended(this)).flatten() }
     }
 
     unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
-        let waker = waker.clone();
-        // SAFETY: pinned, in state Init; the lock is held around the list.
+        // SAFETY: pinned, in state Init.
         unsafe {
-            let core = Self::core(this);
-            let mut inner = core.inner.lock();
-            // Ordering: Relaxed; Q3.
-            if core.closed.load(Ordering::Relaxed) {
-                drop(inner);
-                crate::wake_batch::discard(Some(waker));
-                return Self::now(this, State::Closed);
+            match Self::take_place(this, waker) {
+                true => None,
+                false => Self::ended(this),
             }
-            if let Some(returned) = inner.kept.pop() {
-                drop(inner);
-                crate::wake_batch::discard(Some(waker));
-                return Some(Self::finish_with(this, returned.value));
-            }
-            core.waiters.push_back(&raw const (*Self::head(this)).node, Kind::Wait, waker);
-            None
         }
     }
 
@@ -489,21 +566,13 @@ unsafe impl<'q, G, L: Limits> RawOperation for Park<'q, G, L> {
 
 impl<G, L: Limits> Park<'_, G, L> {
     /// # Safety
-    /// In state Init.
-    unsafe fn now(this: *mut Self, end: State) -> Option<<Self as Future>::Output> {
+    /// The node's state is an end, and nobody else knows it.
+    unsafe fn ended(this: *mut Self) -> Option<<Self as Future>::Output> {
         // SAFETY: the caller's promise.
-        match unsafe { Self::conclude(this, end) } {
+        match unsafe { Self::conclude(this, (*Self::head(this)).node.state()) } {
             Poll::Ready(output) => Some(output),
             Poll::Pending => None,
         }
-    }
-
-    /// # Safety
-    /// In state Init.
-    unsafe fn finish_with(this: *mut Self, grant: G) -> <Self as Future>::Output {
-        // SAFETY: the caller's promise.
-        unsafe { (*Self::head(this)).node.set_quiet(State::Spent) };
-        Ok(Some(grant))
     }
 }
 

@@ -45,9 +45,14 @@ unsafe impl Send for Callback {}
 // SAFETY: as above.
 unsafe impl Sync for Callback {}
 
+#[cfg(not(loom))]
 std::thread_local! {
-    /// Is this thread inside a callback of any token? (B2)
+    /// How many callbacks, of any tokens, this thread is inside of (B2).
     static INSIDE: Cell<usize> = const { Cell::new(0) };
+}
+#[cfg(loom)]
+loom::thread_local! {
+    static INSIDE: Cell<usize> = Cell::new(0);
 }
 
 /// A callback that waits for its token; made by [`CancelToken::on_cancel`].

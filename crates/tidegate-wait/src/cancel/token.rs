@@ -100,7 +100,11 @@ impl CancelToken {
     /// token.cancelled().wait();
     /// ```
     pub fn cancelled(&self) -> Cancelled<'_> {
-        Cancelled { park: Park::on(&self.node().waiters, Unlimited) }
+        // A token begins with its waiters (`repr(C)`). Not through `&self.node().waiters`: a pointer made from that must not
+        // leave the waiters, but the owner's last reference frees the whole token, and `attempt` reads its mark.
+        // SAFETY: the token is alive as long as the handle that is borrowed.
+        let park = unsafe { Park::on(self.node.cast(), Unlimited) };
+        Cancelled { park }
     }
 
     /// A guard that cancels the token when it is dropped.

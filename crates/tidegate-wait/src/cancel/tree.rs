@@ -15,7 +15,10 @@
 //! - **C2** `cancelled` is set under the lock. Under it, a registration sees either "not yet", and the cancellation will
 //!   find its entry, or "cancelled", and it fails.
 //! - **C3** All descendants are marked before the first operation is settled, the first callback run or the first task
-//!   woken: whoever is told by one token finds all of them cancelled.
+//!   woken: whoever is told by a cancellation finds everything below its token cancelled, also where another thread is on
+//!   its way through a part of the tree. (Who asks a token himself, by a poll or by registering a callback late, learns
+//!   of that token alone.) A child leaves its parent's list only when it is marked and its own list is empty, so a
+//!   parent's empty list says that everything below is marked, whoever did it.
 //! - **C4** A linked child is alive while the parent's lock is held: to be freed it must unlink itself under that lock.
 //! - **C5** A linked entry holds a reference on its operation's owner; whoever unlinks it takes the reference over.
 //!
@@ -212,28 +215,61 @@ impl TokenNode {
 
     /// Cancels this token and everything below it. False: somebody was first.
     pub(super) fn cancel(&self, reason: Option<Reason>) -> bool {
-        if !self.mark(reason.clone()) {
-            return false;
+        let first = self.mark(reason.clone());
+        if first {
+            // SAFETY: just marked by this call.
+            unsafe {
+                self.mark_descendants(reason.as_ref());
+                self.tell_marked();
+            }
         }
-        // C3: first mark them all ...
-        self.waiters.refs().add();
+        // A reason's destructor is code of the user, and this may be the last one.
+        crate::wake_batch::contain(move || drop(reason));
+        first
+    }
+
+    /// C3: marks all descendants, and links those that this call was first to mark behind this token. The walk keeps to
+    /// the tree's own links: down to the first child, up when there is none left.
+    ///
+    /// # Safety
+    /// By the call that marked this token, once.
+    unsafe fn mark_descendants(&self, reason: Option<&Reason>) {
         let mut last: *const TokenNode = self;
         let mut at: *const TokenNode = self;
-        // SAFETY: every token in the work list is alive: the list holds a reference on each.
+        // SAFETY: the walk holds a reference on every token between here and `at`, the work list one on each in it.
         unsafe {
-            while let Some(token) = at.as_ref() {
-                while let Some(child) = token.pop_child() {
-                    if (*child).mark(reason.clone()) {
+            loop {
+                if let Some(child) = (*at).first_child() {
+                    if (*child).mark(reason.cloned()) {
+                        (*child).waiters.refs().add();
                         (*last).next_marked.set(child);
                         last = child;
-                    } else {
-                        release(child);
                     }
+                    at = child;
+                } else if core::ptr::eq(at, self) {
+                    return;
+                } else {
+                    let parent = (*at).parent;
+                    let hold = (*parent).lock();
+                    // Another walk may have been here.
+                    unlink((&raw const (*at).siblings).cast_mut());
+                    drop(hold);
+                    release(at);
+                    at = parent;
                 }
-                at = token.next_marked.get();
             }
-            // ... then tell everybody.
-            let mut at: *const TokenNode = self;
+        }
+    }
+
+    /// Tells this token's waits and those of the work list behind it.
+    ///
+    /// # Safety
+    /// After `mark_descendants`, once.
+    unsafe fn tell_marked(&self) {
+        self.tell();
+        let mut at = self.next_marked.get();
+        // SAFETY: the list's references, given back here.
+        unsafe {
             while let Some(token) = at.as_ref() {
                 token.tell();
                 let next = token.next_marked.get();
@@ -241,20 +277,19 @@ impl TokenNode {
                 at = next;
             }
         }
-        true
     }
 
-    /// Takes a child out, with a reference on it. One that is being freed is passed over.
-    fn pop_child(&self) -> Option<*const TokenNode> {
+    /// The first child, with a reference on it. One that is being freed is passed over.
+    fn first_child(&self) -> Option<*const TokenNode> {
         let _hold = self.lock();
         while let Some(links) = self.children.front() {
             // SAFETY: a linked child is alive under this lock (C4).
             unsafe {
-                unlink(links);
                 let child = links.byte_sub(core::mem::offset_of!(TokenNode, siblings)).cast_const().cast::<TokenNode>();
                 if (*child).waiters.refs().add_unless_zero() {
                     return Some(child);
                 }
+                unlink(links);
             }
         }
         None
@@ -323,7 +358,9 @@ unsafe fn free(core: *const QueueCore<()>) {
                 drop(hold);
             }
             abandon(&*at);
-            drop(alloc::boxed::Box::from_raw(at.cast_mut()));
+            let token = alloc::boxed::Box::from_raw(at.cast_mut());
+            // A reason's destructor is code of the user; the ancestors must go all the same.
+            crate::wake_batch::contain(move || drop(token));
             if parent.is_null() || !(*parent).waiters.refs().sub() {
                 return;
             }

@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 
 use super::limits::Limits;
 use crate::shim::UnsafeCell;
-use crate::waiter::Head;
+use crate::waiter::{Head, State};
 
 /// A payload's cell.
 pub type Place<T> = UnsafeCell<MaybeUninit<T>>;
@@ -82,6 +82,14 @@ impl<T, L: Limits> Outbox<T, L> {
     #[inline(always)]
     pub unsafe fn value_of(head: *const Head) -> *const Place<T> {
         place_after(head, size_of::<Head>())
+    }
+}
+
+impl<T, L> Outbox<T, L> {
+    /// The state, for the operation's own task.
+    #[inline(always)]
+    pub fn state(&self) -> State {
+        self.head.node.state()
     }
 }
 
@@ -248,6 +256,15 @@ mod layout {
 }
 
 pub use layout::Inbox;
+
+impl<T, L: Limits> Inbox<T, L> {
+    /// The state, for the operation's own task.
+    #[inline(always)]
+    pub fn state(&self) -> State {
+        // SAFETY: the state word is at the same place in both forms, and lives as long as `self`.
+        unsafe { (*Inbox::head(core::ptr::from_ref(self).cast_mut())).node.state() }
+    }
+}
 
 impl<T, L> core::fmt::Debug for Inbox<T, L> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -162,8 +162,22 @@ unsafe fn first_wait<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Pol
         if let Some(output) = O::park(this, cx.waker()) {
             return Poll::Ready(output);
         }
+        match arm_parked(this) {
+            None => Poll::Pending,
+            Some(end) => end_with(this, end),
+        }
+    }
+}
+
+/// After the park: tells the runtime, arms the limits. `Some`: how the wait has ended meanwhile; the state stays.
+///
+/// # Safety
+/// Pinned and parked by its own task.
+pub(crate) unsafe fn arm_parked<O: RawOperation>(this: *mut O) -> Option<State> {
+    // SAFETY: the caller's promise.
+    unsafe {
         report_park(O::head(this), O::KIND);
-        arm(this)
+        arm_or_end(this)
     }
 }
 
@@ -171,8 +185,18 @@ unsafe fn first_wait<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Pol
 unsafe fn arm<O: RawOperation>(this: *mut O) -> Poll<O::Output> {
     // SAFETY: pinned and parked by its own task.
     unsafe {
+        match arm_or_end(this) {
+            None => Poll::Pending,
+            Some(end) => end_with(this, end),
+        }
+    }
+}
+
+unsafe fn arm_or_end<O: RawOperation>(this: *mut O) -> Option<State> {
+    // SAFETY: pinned and parked by its own task.
+    unsafe {
         if O::Limits::DEPTH == 0 {
-            return Poll::Pending;
+            return None;
         }
         let head = O::head(this);
         let arming = Arming {
@@ -182,10 +206,9 @@ unsafe fn arm<O: RawOperation>(this: *mut O) -> Poll<O::Output> {
             timers: !O::OWN_TIMER,
         };
         if O::Limits::arm(O::limits(this), &arming) {
-            return Poll::Pending;
+            return None;
         }
-        let end = end_own_wait(this, State::Cancelled);
-        end_with(this, end)
+        Some(end_own_wait(this, State::Cancelled))
     }
 }
 
@@ -267,7 +290,7 @@ unsafe fn end_with<O: RawOperation>(this: *mut O, end: State) -> Poll<O::Output>
     }
 }
 
-/// Ends whatever the operation has begun, for its drop or a withdrawal: returns Spent if the operation took itself back
+/// Ends whatever the operation has begun, for its drop or a withdrawal: returns Init if the operation took itself back
 /// before anything happened to it, else the state it ended in. Afterwards nobody else knows the node.
 ///
 /// # Safety
@@ -279,8 +302,11 @@ pub unsafe fn withdraw<O: RawOperation>(this: *mut O) -> State {
     unsafe {
         let node = &(*O::head(this)).node;
         let end = match node.state() {
-            State::Init => State::Spent,
-            State::Waiting => end_own_wait(this, State::Spent),
+            State::Init => State::Init,
+            State::Waiting => match end_own_wait(this, State::Spent) {
+                State::Spent => State::Init,
+                end => end,
+            },
             end => end,
         };
         O::Limits::disarm(O::limits(this), (*O::head(this)).owner());
