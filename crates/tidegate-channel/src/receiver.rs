@@ -4,6 +4,7 @@ use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
@@ -14,7 +15,7 @@ use tidegate_wait::shim::UnsafeCell;
 use tidegate_wait::waiter::{Head, Kind, State};
 
 use crate::error::RecvError;
-use crate::flavor::bounded::{Channel, Core, Received};
+use crate::flavor::bounded::{Channel, Core, Handle, Received};
 use crate::hold::{Borrowed, Hold, Owned};
 
 /// The receiving half of a channel. Clones are halves of the same channel and share its values; when the last one goes,
@@ -29,6 +30,11 @@ unsafe impl<T: Send> Send for Receiver<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Receiver<T> {}
 
+// A half holds no value in place, and a panic leaves the channel whole: user code runs outside its locks only.
+impl<T> Unpin for Receiver<T> {}
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
+
 impl<T> Receiver<T> {
     /// # Safety
     /// The channel's count of receivers includes this half.
@@ -37,9 +43,9 @@ impl<T> Receiver<T> {
     }
 
     #[inline(always)]
-    fn channel(&self) -> &Channel<T> {
+    fn channel(&self) -> Handle<T> {
         // SAFETY: the half keeps the channel alive.
-        unsafe { self.channel.as_ref() }
+        unsafe { Handle::new(self.channel) }
     }
 
     /// Receives the next value; waits while there is none.
@@ -156,7 +162,7 @@ impl<T> Drop for Receiver<T> {
             self.channel().close();
             self.channel().drain();
             // SAFETY: all receivers together have one reference on the memory, and this was the last of them.
-            unsafe { Channel::release(self.channel) }
+            unsafe { self.channel().release() }
         }
     }
 }
@@ -194,9 +200,9 @@ impl<T, L: Limits, H: Hold> Receiving<'_, T, L, H> {
     /// # Safety
     /// `this` is alive.
     #[inline(always)]
-    unsafe fn channel<'c>(this: *mut Self) -> &'c Channel<T> {
-        // SAFETY: the operation borrows or has a half.
-        unsafe { &*(*Self::head(this)).owner().cast() }
+    unsafe fn channel(this: *mut Self) -> Handle<T> {
+        // SAFETY: the operation borrows or has a half, and began with the half's pointer.
+        unsafe { Handle::new(NonNull::new_unchecked((*Self::head(this)).owner().cast_mut().cast())) }
     }
 
     /// The place for the value.
@@ -319,7 +325,7 @@ impl<T, L: Limits, H: Hold> Drop for Receiving<'_, T, L, H> {
         }
         if H::OWNED {
             // SAFETY: the half that `into_recv` took over.
-            drop(unsafe { Receiver::from_raw(NonNull::from(Self::channel(self))) });
+            drop(unsafe { Receiver::from_raw(Self::channel(self).as_ptr()) });
         }
     }
 }

@@ -4,6 +4,7 @@ use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
@@ -14,7 +15,7 @@ use tidegate_wait::shim::UnsafeCell;
 use tidegate_wait::waiter::{Head, Kind, State};
 
 use crate::error::SendError;
-use crate::flavor::bounded::{Channel, Core, Sent};
+use crate::flavor::bounded::{Channel, Core, Handle, Sent};
 use crate::hold::{Borrowed, Hold, Owned};
 
 /// The sending half of a channel. Clones are halves of the same channel; when the last one goes, the channel closes.
@@ -28,6 +29,11 @@ unsafe impl<T: Send> Send for Sender<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Sender<T> {}
 
+// A half holds no value in place, and a panic leaves the channel whole: user code runs outside its locks only.
+impl<T> Unpin for Sender<T> {}
+impl<T> UnwindSafe for Sender<T> {}
+impl<T> RefUnwindSafe for Sender<T> {}
+
 impl<T> Sender<T> {
     /// # Safety
     /// The channel's count of senders includes this half.
@@ -36,9 +42,9 @@ impl<T> Sender<T> {
     }
 
     #[inline(always)]
-    fn channel(&self) -> &Channel<T> {
+    fn channel(&self) -> Handle<T> {
         // SAFETY: the half keeps the channel alive.
-        unsafe { self.channel.as_ref() }
+        unsafe { Handle::new(self.channel) }
     }
 
     /// Sends `value`; waits while the channel is full.
@@ -129,7 +135,7 @@ impl<T> Sender<T> {
     /// Is the ring full?
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.len() >= self.capacity()
+        self.channel().is_full()
     }
 
     /// How many values the channel holds.
@@ -170,7 +176,7 @@ impl<T> Drop for Sender<T> {
         if self.channel().core().senders().sub() {
             self.channel().close();
             // SAFETY: all senders together have one reference on the memory, and this was the last of them.
-            unsafe { Channel::release(self.channel) }
+            unsafe { self.channel().release() }
         }
     }
 }
@@ -235,9 +241,9 @@ impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
     /// # Safety
     /// `this` is alive.
     #[inline(always)]
-    unsafe fn channel<'c>(this: *mut Self) -> &'c Channel<T> {
-        // SAFETY: the operation borrows or has a half.
-        unsafe { &*(*Self::head(this)).owner().cast() }
+    unsafe fn channel(this: *mut Self) -> Handle<T> {
+        // SAFETY: the operation borrows or has a half, and began with the half's pointer.
+        unsafe { Handle::new(NonNull::new_unchecked((*Self::head(this)).owner().cast_mut().cast())) }
     }
 }
 
@@ -347,12 +353,10 @@ impl<T, L: Limits, H: Hold> FusedFuture for Sending<'_, T, L, H> {
 impl<T, L: Limits, H: Hold> Drop for Sending<'_, T, L, H> {
     #[inline(always)]
     fn drop(&mut self) {
+        // SAFETY: the half that `into_send` took over. It goes last, and also if the value's destructor panics.
+        let _half = H::OWNED.then(|| unsafe { Sender::from_raw(Self::channel(self).as_ptr()) });
         if self.outbox.state() != State::Spent {
             abandon(self);
-        }
-        if H::OWNED {
-            // SAFETY: the half that `into_send` took over.
-            drop(unsafe { Sender::from_raw(NonNull::from(Self::channel(self))) });
         }
     }
 }

@@ -251,7 +251,7 @@ impl Patience {
 
     #[inline]
     pub(super) fn a_little(&mut self) {
-        self.0 += 1;
+        self.0 = self.0.saturating_add(1);
         match self.0 {
             0..=6 if !cfg!(loom) => (0..1 << self.0).for_each(|_| spin_loop()),
             7..=40 => yield_now(),

@@ -45,13 +45,14 @@ mod words;
 
 use ::core::fmt;
 use ::core::mem::{offset_of, MaybeUninit};
+use ::core::ops::Deref;
 use ::core::ptr::NonNull;
 use alloc::alloc::{alloc_zeroed, dealloc, Layout};
 
 use tidegate_wait::list::List;
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
-use tidegate_wait::shim::{AtomicU64, Ordering, UnsafeCell};
+use tidegate_wait::shim::{spin_loop, AtomicU64, Ordering, UnsafeCell};
 use tidegate_wait::stash::Stash;
 use tidegate_wait::waiter::State;
 use tidegate_wait::wake_batch::{contain, WakeBatch};
@@ -96,7 +97,7 @@ impl<T> Channel<T> {
     pub(crate) fn create(cap: usize, first_lap: u64) -> Result<NonNull<Channel<T>>, CapacityError> {
         match cap {
             0 => return Err(CapacityError::Zero),
-            cap if cap > MAX_CAPACITY => return Err(CapacityError::TooMany),
+            cap if cap as u64 > MAX_CAPACITY => return Err(CapacityError::TooMany),
             _ => {}
         }
         let (layout, slots) = Self::layout(cap).ok_or(CapacityError::Layout)?;
@@ -128,11 +129,12 @@ impl<T> Channel<T> {
         // SAFETY: nobody has a reference any more. The last receiver has drained the ring, except for values that were
         // sent by leaked operations; whatever is there is dropped now.
         unsafe {
-            (*this).drain();
-            let cap = (*this).capacity();
+            let channel = Handle(NonNull::new_unchecked(this));
+            channel.drain();
+            let cap = channel.capacity();
             if cfg!(loom) {
                 for index in 0..cap {
-                    ::core::ptr::drop_in_place((*this).slot(index as u64).cast_mut());
+                    ::core::ptr::drop_in_place(channel.slot(index as u64).cast_mut());
                 }
             }
             let Some((layout, _)) = Self::layout(cap) else { unreachable!("it was allocated with this layout") };
@@ -148,17 +150,58 @@ impl<T> Channel<T> {
     pub(crate) fn capacity(&self) -> usize {
         self.core.ring.cap as usize
     }
+}
+
+/// A channel with its slots, by a pointer to the whole allocation.
+///
+/// Not a reference: a `&Channel<T>` is good for the channel alone, and no pointer made from it may reach the slots behind
+/// it (Stacked Borrows). So whatever needs them is a method of the handle.
+pub(crate) struct Handle<T>(NonNull<Channel<T>>);
+
+impl<T> Clone for Handle<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
+
+impl<T> Deref for Handle<T> {
+    type Target = Channel<T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Channel<T> {
+        // SAFETY: `new`'s caller keeps the channel alive.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> Handle<T> {
+    /// # Safety
+    /// The pointer is the one that `create` returned, unchanged but for casts; the channel is alive as long as the
+    /// handle is used.
+    #[inline(always)]
+    pub(crate) unsafe fn new(channel: NonNull<Channel<T>>) -> Handle<T> {
+        Handle(channel)
+    }
+
+    /// The pointer.
+    #[inline(always)]
+    pub(crate) fn as_ptr(self) -> NonNull<Channel<T>> {
+        self.0
+    }
 
     /// The slot of a position or an index word.
     #[inline(always)]
-    fn slot(&self, word: u64) -> *const Slot<T> {
-        let first = ::core::ptr::from_ref(self).cast::<u8>().wrapping_add(Self::SLOTS).cast::<Slot<T>>();
+    fn slot(self, word: u64) -> *const Slot<T> {
+        let first = self.0.as_ptr().cast_const().cast::<u8>().wrapping_add(Channel::<T>::SLOTS).cast::<Slot<T>>();
         first.wrapping_add(self.core.ring.index(word))
     }
 
-    /// The stamp of the slot of a word.
+    /// The stamp of the slot of a word; good while the channel is.
     #[inline(always)]
-    fn stamp(&self, word: u64) -> &AtomicU64 {
+    fn stamp<'c>(self, word: u64) -> &'c AtomicU64 {
         // SAFETY: the index of any word is below the capacity.
         unsafe { &(*self.slot(word)).stamp }
     }
@@ -168,7 +211,7 @@ impl<T> Channel<T> {
     /// # Safety
     /// The position is claimed and not published; `from` holds a value, which counts as moved.
     #[inline(always)]
-    unsafe fn fill(&self, word: u64, from: *const Place<T>) {
+    unsafe fn fill(self, word: u64, from: *const Place<T>) {
         // SAFETY: the caller's promise.
         unsafe {
             (*from).with(|from| {
@@ -182,7 +225,7 @@ impl<T> Channel<T> {
     /// # Safety
     /// The position is claimed and its value published; the value counts as moved.
     #[inline(always)]
-    unsafe fn empty(&self, word: u64, to: *const Place<T>) {
+    unsafe fn empty(self, word: u64, to: *const Place<T>) {
         // SAFETY: the caller's promise.
         unsafe {
             (*self.slot(word)).value.with(|from| {
@@ -192,28 +235,38 @@ impl<T> Channel<T> {
     }
 
     /// Has `close` been called, or a side gone?
-    pub(crate) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(self) -> bool {
         // Ordering: Acquire pairs with Release in `unlock`; who sees CLOSED sees what was done before the close.
         self.core.tail.0.load(Ordering::Acquire) & CLOSED != 0
     }
 
     /// How many values are buffered: in the ring and in the stash. A snapshot; never more than the capacity plus what
     /// was returned, never underflows.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn len(self) -> usize {
+        let (ring, head) = self.ring_len();
+        ring + if head & STASH != 0 { self.stashed() } else { 0 }
+    }
+
+    /// How many values the ring holds, and the head word of that moment.
+    fn ring_len(self) -> (usize, u64) {
         loop {
             // Ordering: Acquire (all three); the two looks at the tail bracket the one at the head.
             let tail = self.core.tail.0.load(Ordering::Acquire);
             let head = self.core.head.0.load(Ordering::Acquire);
-            if self.core.tail.0.load(Ordering::Acquire) != tail {
-                continue;
+            if self.core.tail.0.load(Ordering::Acquire) == tail {
+                // A slow receive advances the tail before the head: clamp.
+                return (self.core.ring.distance(head, tail).min(self.core.ring.cap) as usize, head);
             }
-            // A slow receive advances the tail before the head: clamp.
-            let ring = self.core.ring.distance(head, tail).min(self.core.ring.cap) as usize;
-            return ring + if head & STASH != 0 { self.stashed() } else { 0 };
+            spin_loop();
         }
     }
 
-    fn stashed(&self) -> usize {
+    /// Is the ring full? What was returned takes no room.
+    pub(crate) fn is_full(self) -> bool {
+        self.ring_len().0 >= self.capacity()
+    }
+
+    fn stashed(self) -> usize {
         let tail = self.core.lock();
         // SAFETY: the lock is held.
         let len = self.stash.with(|stash| unsafe { (*stash).len() });
@@ -223,7 +276,7 @@ impl<T> Channel<T> {
 
     /// Closes: no send is admitted any more, parked senders get their values back, in order, parked receivers are told
     /// (nothing is left, or they would not be parked). False: it was closed.
-    pub(crate) fn close(&self) -> bool {
+    pub(crate) fn close(self) -> bool {
         let (tx, rx) = (List::new(), List::new());
         let mut tail = self.core.lock();
         if tail & CLOSED != 0 {
@@ -263,7 +316,7 @@ impl<T> Channel<T> {
     }
 
     /// Drops everything that is buffered, past panicking destructors, outside the lock. Claimed slots are awaited.
-    pub(crate) fn drain(&self) {
+    pub(crate) fn drain(self) {
         loop {
             let value: Place<T> = UnsafeCell::new(MaybeUninit::uninit());
             match self.try_receive(&value) {
@@ -275,7 +328,7 @@ impl<T> Channel<T> {
     }
 
     /// What a half shows of the channel. Never blocks for long: it may take the lock to count the stash.
-    pub(crate) fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(crate) fn debug(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name)
             .field("len", &self.len())
             .field("capacity", &self.capacity())
@@ -287,9 +340,9 @@ impl<T> Channel<T> {
     ///
     /// # Safety
     /// The reference is the caller's; no lock is held.
-    pub(crate) unsafe fn release(this: NonNull<Channel<T>>) {
+    pub(crate) unsafe fn release(self) {
         // SAFETY: the caller gives its reference back; a channel begins with its core.
-        unsafe { Core::release(this.as_ptr().cast_const().cast()) }
+        unsafe { Core::release(self.0.as_ptr().cast_const().cast()) }
     }
 }
 

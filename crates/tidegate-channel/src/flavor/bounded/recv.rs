@@ -13,7 +13,7 @@ use tidegate_wait::wake_batch::discard;
 use super::core::{finish_delivered, wake, Patience};
 use super::window::Window;
 use super::words::{position, CLOSED, LOCK, RXW, STASH, TXW};
-use super::Channel;
+use super::Handle;
 
 /// How a receive went.
 #[must_use]
@@ -36,10 +36,10 @@ enum Hold {
     Await(u64),
 }
 
-impl<T> Channel<T> {
+impl<T> Handle<T> {
     /// The fast path. False: take the slow one.
     #[inline(always)]
-    pub(crate) fn receive_fast(&self, to: *const Place<T>) -> bool {
+    pub(crate) fn receive_fast(self, to: *const Place<T>) -> bool {
         let ring = self.core.ring;
         // Ordering: Relaxed; the stamp and the CAS decide.
         let mut head = self.core.head.0.load(Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl<T> Channel<T> {
 
     /// One whole try without parking.
     #[inline]
-    pub(crate) fn try_receive(&self, to: *const Place<T>) -> Received {
+    pub(crate) fn try_receive(self, to: *const Place<T>) -> Received {
         if self.receive_fast(to) {
             return Received::Value;
         }
@@ -81,7 +81,7 @@ impl<T> Channel<T> {
     }
 
     #[inline(never)]
-    fn try_receive_slow(&self, to: *const Place<T>) -> Received {
+    fn try_receive_slow(self, to: *const Place<T>) -> Received {
         // SAFETY: without an operation to park there is nothing to promise.
         unsafe { self.receive_slow(to, None) }
     }
@@ -91,13 +91,13 @@ impl<T> Channel<T> {
     /// # Safety
     /// `head` is that of the operation to which `to` belongs, pinned, in state Init, and its task's waker is `waker`.
     #[inline(never)]
-    pub(crate) unsafe fn receive_or_park(&self, to: *const Place<T>, head: *const Head, waker: &Waker) -> Received {
+    pub(crate) unsafe fn receive_or_park(self, to: *const Place<T>, head: *const Head, waker: &Waker) -> Received {
         // SAFETY: the caller's promise.
         unsafe { self.receive_slow(to, Some((head, waker))) }
     }
 
     #[inline(always)]
-    unsafe fn receive_slow(&self, to: *const Place<T>, park: Option<(*const Head, &Waker)>) -> Received {
+    unsafe fn receive_slow(self, to: *const Place<T>, park: Option<(*const Head, &Waker)>) -> Received {
         let mut patience = Patience::new();
         let mut window = Window::receiver(self.core.window && park.is_some());
         let mut waker: Option<Waker> = None;
@@ -144,14 +144,14 @@ impl<T> Channel<T> {
 
     /// Is the value at this head published?
     #[inline]
-    fn is_full_slot(&self, head: u64) -> bool {
+    fn is_full_slot(self, head: u64) -> bool {
         // Ordering: Acquire as in `receive_fast`.
         self.stamp(head).load(Ordering::Acquire) == self.core.ring.full(position(head))
     }
 
     /// Waits, without the lock, until the value at `head` is published or the head has moved.
     #[cold]
-    fn await_full(&self, head: u64, patience: &mut Patience) {
+    fn await_full(self, head: u64, patience: &mut Patience) {
         // Ordering: Relaxed; only a look, everything is validated again.
         while !self.is_full_slot(head) && self.core.head.0.load(Ordering::Relaxed) == head {
             patience.a_little();
@@ -160,7 +160,7 @@ impl<T> Channel<T> {
 
     /// One hold of the lock: takes a returned value, or an item and lets a parked sender in, or finds the channel
     /// drained, or parks.
-    unsafe fn receive_locked(&self, to: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
+    unsafe fn receive_locked(self, to: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
         let core = &self.core;
         let tail = core.lock();
         // Ordering: Acquire. Under the lock, for STASH and position: a stash can come and go without the tail moving.
@@ -196,7 +196,7 @@ impl<T> Channel<T> {
     }
 
     /// Under the lock, with STASH: a returned value precedes everything.
-    fn take_returned(&self, tail: u64, head: u64, to: *const Place<T>, own: Option<*const Head>) -> Hold {
+    fn take_returned(self, tail: u64, head: u64, to: *const Place<T>, own: Option<*const Head>) -> Hold {
         // SAFETY: the lock is held.
         let (returned, empty) = self.stash.with_mut(|stash| unsafe { ((*stash).pop(), (*stash).is_empty()) });
         if empty {
@@ -218,7 +218,7 @@ impl<T> Channel<T> {
     ///
     /// # Safety
     /// As said.
-    unsafe fn take_and_admit(&self, tail: u64, head: u64, to: *const Place<T>, own: Option<*const Head>) {
+    unsafe fn take_and_admit(self, tail: u64, head: u64, to: *const Place<T>, own: Option<*const Head>) {
         let core = &self.core;
         // SAFETY: I1: a sender is parked, and the ring is full: the slot at the head is the one at the tail.
         unsafe {
@@ -244,7 +244,7 @@ impl<T> Channel<T> {
     /// # Safety
     /// `from` holds a value, which is moved.
     #[cold]
-    pub(crate) unsafe fn give_back(&self, from: *const Place<T>, ticket: Ticket) {
+    pub(crate) unsafe fn give_back(self, from: *const Place<T>, ticket: Ticket) {
         let mut boxed = None;
         loop {
             let tail = self.core.lock();
@@ -268,7 +268,7 @@ impl<T> Channel<T> {
         }
     }
 
-    unsafe fn redeliver(&self, tail: u64, from: *const Place<T>, ticket: Ticket, boxed: Option<Box<Returned<T>>>) {
+    unsafe fn redeliver(self, tail: u64, from: *const Place<T>, ticket: Ticket, boxed: Option<Box<Returned<T>>>) {
         // SAFETY: the caller's promise; a boxed value is moved out and its box freed outside the lock.
         unsafe {
             match boxed {

@@ -11,7 +11,7 @@ use tidegate_wait::wake_batch::discard;
 use super::core::{finish_delivered, head_of, wake, Patience};
 use super::window::Window;
 use super::words::{CLOSED, LOCK, RXW, TXW};
-use super::Channel;
+use super::Handle;
 
 /// How a send went.
 #[must_use]
@@ -32,13 +32,13 @@ enum Hold {
     Await(u64),
 }
 
-impl<T> Channel<T> {
+impl<T> Handle<T> {
     /// The fast path. False: nothing has been moved; take the slow one.
     ///
     /// # Safety
     /// `from` holds a value, which counts as moved if this returns true.
     #[inline(always)]
-    pub(crate) unsafe fn send_fast(&self, from: *const Place<T>) -> bool {
+    pub(crate) unsafe fn send_fast(self, from: *const Place<T>) -> bool {
         let ring = self.core.ring;
         // Ordering: Relaxed; the stamp and the CAS decide.
         let mut tail = self.core.tail.0.load(Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl<T> Channel<T> {
     /// # Safety
     /// As for `send_fast`, if this returns `Done`.
     #[inline(never)]
-    pub(crate) unsafe fn try_send_slow(&self, from: *const Place<T>) -> Sent {
+    pub(crate) unsafe fn try_send_slow(self, from: *const Place<T>) -> Sent {
         // SAFETY: the caller's promise.
         unsafe { self.send_slow(from, None) }
     }
@@ -88,13 +88,13 @@ impl<T> Channel<T> {
     /// As for `send_fast`; `head` is that of the operation which holds `from`, pinned, in state Init, and its task's
     /// waker is `waker`.
     #[inline(never)]
-    pub(crate) unsafe fn send_or_park(&self, from: *const Place<T>, head: *const Head, waker: &Waker) -> Sent {
+    pub(crate) unsafe fn send_or_park(self, from: *const Place<T>, head: *const Head, waker: &Waker) -> Sent {
         // SAFETY: the caller's promise.
         unsafe { self.send_slow(from, Some((head, waker))) }
     }
 
     #[inline(always)]
-    unsafe fn send_slow(&self, from: *const Place<T>, park: Option<(*const Head, &Waker)>) -> Sent {
+    unsafe fn send_slow(self, from: *const Place<T>, park: Option<(*const Head, &Waker)>) -> Sent {
         let mut patience = Patience::new();
         let mut window = Window::sender(self.core.window && park.is_some());
         // Cloned before the lock is taken, once (G5).
@@ -144,7 +144,7 @@ impl<T> Channel<T> {
     }
 
     /// One hold of the lock: hands over, publishes, parks, or finds that it must wait outside.
-    unsafe fn send_locked(&self, from: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
+    unsafe fn send_locked(self, from: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
         let core = &self.core;
         let tail = core.lock();
         if tail & CLOSED != 0 {
@@ -188,7 +188,7 @@ impl<T> Channel<T> {
     }
 
     /// Under the lock, with room: claims the slot at `tail` if it is free.
-    unsafe fn publish_locked(&self, tail: u64, from: *const Place<T>) -> Hold {
+    unsafe fn publish_locked(self, tail: u64, from: *const Place<T>) -> Hold {
         let core = &self.core;
         // Ordering: Acquire as in `send_fast`.
         if self.stamp(tail).load(Ordering::Acquire) != core.ring.free(tail & !super::words::PERMIT) {
@@ -208,7 +208,7 @@ impl<T> Channel<T> {
 
     /// Waits, without the lock, until the slot at `tail` is free or the tail has moved.
     #[cold]
-    fn await_free(&self, tail: u64, patience: &mut Patience) {
+    fn await_free(self, tail: u64, patience: &mut Patience) {
         // Ordering: Acquire, Relaxed; only a look, everything is validated again.
         while self.stamp(tail).load(Ordering::Acquire) != self.core.ring.free(tail)
             && self.core.tail.0.load(Ordering::Relaxed) & !LOCK == tail
@@ -223,7 +223,7 @@ impl<T> Channel<T> {
     /// # Safety
     /// RXW is set; `from` holds a value, which is moved.
     pub(super) unsafe fn hand_over(
-        &self,
+        self,
         mut tail: u64,
         from: *const Place<T>,
         ticket: Option<Ticket>,
@@ -244,7 +244,7 @@ impl<T> Channel<T> {
     }
 
     /// Moves a value into an unlinked receive and ends it. The waker comes out first: the value is laid over it.
-    unsafe fn deliver(&self, node: *const Node, from: *const Place<T>, ticket: Ticket) -> Option<Waker> {
+    unsafe fn deliver(self, node: *const Node, from: *const Place<T>, ticket: Ticket) -> Option<Waker> {
         // SAFETY: parked receives belong to `Inbox<T, _>` operations; the lock is held.
         unsafe {
             let waker = (*node).take_waker();

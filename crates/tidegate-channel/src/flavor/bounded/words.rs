@@ -32,7 +32,7 @@ const POSITION: u64 = (1 << 60) - 1;
 const _: () = assert!(POSITION & (LOCK | RXW | CLOSED | PERMIT | TXW | STASH) == 0);
 
 /// The largest capacity: 2^48.
-pub(super) const MAX_CAPACITY: usize = 1 << 48;
+pub(super) const MAX_CAPACITY: u64 = 1 << 48;
 
 /// The position in an index word.
 #[inline(always)]
