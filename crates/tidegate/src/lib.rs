@@ -1,0 +1,35 @@
+#![doc = include_str!("../../../README.md")]
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+pub use tidegate_channel::{
+    bounded, try_bounded, Borrowed, CapacityError, Hold, Owned, OwnedReceiving, OwnedSending, Receiver, Receiving,
+    RecvError, SendError, Sender, Sending,
+};
+pub use tidegate_wait::{Limit, Operation};
+
+/// Cancel tokens: a tree, with reasons, guards and callbacks.
+pub mod cancel {
+    #[cfg(feature = "std")]
+    pub use tidegate_wait::cancel::Registration;
+    pub use tidegate_wait::cancel::{CancelGuard, CancelToken, Cancelled, Reason};
+}
+
+/// Sleeps, time-outs and intervals, on any executor and on plain threads.
+#[cfg(feature = "std")]
+pub mod time {
+    pub use tidegate_wait::timer::{
+        interval, interval_at, sleep, sleep_until, timeout, timeout_at, Elapsed, Interval, ManualClock, MissedTicks,
+        Sleep, Tick, Timeout, ZeroPeriod,
+    };
+}
+
+/// Limits on operations as types: what `timeout` and `cancel_on` put in front of an operation.
+pub mod limit {
+    #[cfg(feature = "std")]
+    pub use tidegate_wait::op::Timed;
+    pub use tidegate_wait::op::{Cancellable, Limits, Unlimited};
+}
+
+#[cfg(feature = "std")]
+pub use tidegate_wait::op::block_on;
