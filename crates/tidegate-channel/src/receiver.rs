@@ -181,7 +181,7 @@ pub type OwnedReceiving<T, L = Unlimited> = Receiving<'static, T, L, Owned>;
 #[must_use = "a receive does nothing unless it is awaited or waited for"]
 pub struct Receiving<'a, T, L: Limits = Unlimited, H: Hold = Borrowed<'a>> {
     inbox: Inbox<T, L>,
-    _half: PhantomData<(&'a Receiver<T>, H)>,
+    _half: PhantomData<(&'a (), Receiver<T>, H)>,
 }
 
 // SAFETY: node and value move between threads under the channel's lock only.

@@ -194,7 +194,7 @@ pub type OwnedSending<T, L = Unlimited> = Sending<'static, T, L, Owned>;
 #[must_use = "a send does nothing unless it is awaited or waited for"]
 pub struct Sending<'a, T, L: Limits = Unlimited, H: Hold = Borrowed<'a>> {
     outbox: Outbox<T, L>,
-    _half: PhantomData<(&'a Sender<T>, H)>,
+    _half: PhantomData<(&'a (), Sender<T>, H)>,
 }
 
 // SAFETY: node and value move between threads under the channel's lock only.
@@ -220,7 +220,11 @@ impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
             let this = core::ptr::from_mut(self.get_unchecked_mut());
             match op::withdraw(this) {
                 State::Init | State::Closed | State::TimedOut | State::Cancelled => Some(Self::take(this)),
-                State::Done(_) | State::Spent | State::Waiting => None,
+                State::Done(_) => {
+                    (*Self::head(this)).node.set_quiet(State::Spent);
+                    None
+                }
+                State::Spent | State::Waiting => None,
             }
         }
     }

@@ -115,8 +115,11 @@ impl<T> Channel<T> {
             channel.core.init();
             if cfg!(loom) || start != 0 {
                 for index in 0..cap {
-                    let slot = Slot { stamp: AtomicU64::new(start), value: UnsafeCell::new(MaybeUninit::uninit()) };
-                    memory.byte_add(slots).cast::<Slot<T>>().add(index).write(slot);
+                    // Field by field: a slot on the stack would be as large as the payload.
+                    let slot = memory.byte_add(slots).cast::<Slot<T>>().add(index).as_ptr();
+                    (&raw mut (*slot).stamp).write(AtomicU64::new(start));
+                    #[cfg(loom)]
+                    (&raw mut (*slot).value).write(UnsafeCell::new(MaybeUninit::uninit()));
                 }
             }
         }
