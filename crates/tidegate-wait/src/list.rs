@@ -5,6 +5,7 @@
 //! its state word, so linking a node *is* parking it, and there is no second flag to keep in step (W1).
 //! Removing any of the four link updates below makes `tests/waiter.rs` fail.
 
+use core::marker::PhantomPinned;
 use core::mem::offset_of;
 use core::task::Waker;
 
@@ -18,12 +19,14 @@ const _: () = assert!(offset_of!(Node, links) == 0, "a node is found by its link
 #[derive(Debug)]
 pub struct List {
     sentinel: Links,
+    /// Nodes point at the sentinel, so even a box that is moved must not claim it.
+    _pinned: PhantomPinned,
 }
 
 impl List {
     /// A list that [`List::init`] must still close into a circle, once it stands where it will stay.
     pub fn new() -> List {
-        List { sentinel: Links::new() }
+        List { sentinel: Links::new(), _pinned: PhantomPinned }
     }
 
     #[inline(always)]

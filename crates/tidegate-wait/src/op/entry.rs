@@ -4,7 +4,7 @@
 //! entry's own `next` say how many entries lie between it and the head of its operation (its *depth*).
 
 use core::cell::Cell;
-use core::marker::PhantomData;
+use core::marker::{PhantomData, PhantomPinned};
 use core::ptr;
 
 use crate::waiter::Head;
@@ -84,11 +84,13 @@ pub(crate) unsafe fn unlink(links: *mut EntryLinks) -> Option<(*mut EntryLinks, 
 pub(crate) struct EntryList<E> {
     sentinel: EntryLinks,
     _entries: PhantomData<*mut E>,
+    /// Entries point at the sentinel, so even a box that is moved must not claim it.
+    _pinned: PhantomPinned,
 }
 
 impl<E> EntryList<E> {
     pub(crate) fn new() -> Self {
-        EntryList { sentinel: EntryLinks::new(0), _entries: PhantomData }
+        EntryList { sentinel: EntryLinks::new(0), _entries: PhantomData, _pinned: PhantomPinned }
     }
 
     #[inline(always)]
