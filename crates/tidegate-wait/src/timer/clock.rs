@@ -86,7 +86,8 @@ impl ManualClock {
     #[track_caller]
     #[must_use]
     pub fn new() -> ManualClock {
-        Self::at_ns(Clock::System.now())
+        // Loom needs every run to be the same.
+        Self::at_ns(if cfg!(loom) { 1 << 30 } else { Clock::System.now() })
     }
 
     #[track_caller]
@@ -113,8 +114,10 @@ impl ManualClock {
 
     /// Moves on by `step` and fires what becomes due. A time beyond 584 years saturates.
     pub fn advance(&self, step: Duration) {
-        let now = self.now.load(Ordering::Acquire);
-        self.advance_to_ns(now.saturating_add(duration_ns(step)));
+        let step = duration_ns(step);
+        // Ordering: Release pairs with Acquire in `Clock::now`. One step: two threads' moves add up.
+        let _moved = self.now.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| Some(now.saturating_add(step)));
+        self.fire();
     }
 
     /// Moves on to `at` and fires what becomes due; never back.
@@ -125,22 +128,27 @@ impl ManualClock {
     pub(crate) fn advance_to_ns(&self, to: u64) {
         // Ordering: Release pairs with Acquire in `Clock::now`.
         self.now.fetch_max(to, Ordering::AcqRel);
+        self.fire();
+    }
+
+    fn fire(&self) {
         while self.wheel.turn() == Next::More {}
     }
 
     /// Moves on to the next time at which something is due and fires it. False: nothing is armed.
     pub fn advance_to_next(&self) -> bool {
-        let armed = self.wheel.armed();
+        let mut any = false;
         loop {
-            match self.wheel.turn() {
+            let (next, fired) = self.wheel.turn_counting();
+            any |= fired != 0;
+            match next {
                 Next::More => {}
-                Next::Idle => return armed != 0,
+                _ if any => return true,
+                Next::Idle => return false,
                 Next::At(at) => {
-                    self.advance_to_ns(at);
-                    // A wake-up may only have moved entries down a level; go on until one fires.
-                    if self.wheel.armed() < armed {
-                        return true;
-                    }
+                    // A turn at that time may only move entries down a level; then it says when the next one is.
+                    // Ordering: Release pairs with Acquire in `Clock::now`.
+                    self.now.fetch_max(at, Ordering::AcqRel);
                 }
             }
         }

@@ -7,7 +7,7 @@
 //! word 2       0                          deadline << 9 | wheel      wheel: 1..=511, 0: never armed
 //! ```
 //! The deadline counts nanoseconds since the process's epoch, exactly below 2^54 (208 days) and in whole microseconds,
-//! rounded up, above: 55 bits reach 570 years. Codes compare as the deadlines do.
+//! rounded up, above: 55 bits reach 570 years, and what lies beyond is for ever. Codes compare as the deadlines do.
 //!
 //! - **T1** `word` is written by the operation's task while the entry is in no wheel, and is constant while it is in one.
 //!   So the task may read without a lock which wheel to lock.
@@ -131,6 +131,8 @@ fn encode(ns: u64) -> u64 {
 fn decode(code: u64) -> u64 {
     if code < EXACT {
         code
+    } else if code == (EXACT | (EXACT - 1)) {
+        FOREVER
     } else {
         (code & (EXACT - 1)).saturating_mul(1_000)
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{ready, Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::clock::ns_instant;
@@ -93,7 +93,10 @@ impl Interval {
     /// The period.
     #[must_use]
     pub fn period(&self) -> Duration {
-        Duration::from_nanos(self.period)
+        match self.period {
+            FOREVER => Duration::MAX,
+            period => Duration::from_nanos(period),
+        }
     }
 
     /// The next tick starts the beat anew: it comes a whole period from now.
@@ -110,7 +113,7 @@ impl Interval {
     /// The returned future: when a tick lies beyond what [`Instant`] can say, which takes centuries.
     pub fn tick(&mut self) -> Tick<'_> {
         let next = self.next.unwrap_or(0);
-        Tick { interval: self, sleep: Sleep::until_ns(next) }
+        Tick { interval: Some(self), sleep: Sleep::until_ns(next) }
     }
 
     fn take(&mut self) -> Instant {
@@ -136,7 +139,8 @@ impl Interval {
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct Tick<'a> {
-    interval: &'a mut Interval,
+    /// Gone with the tick: polled again, the future stays pending.
+    interval: Option<&'a mut Interval>,
     sleep: Sleep,
 }
 
@@ -147,8 +151,12 @@ impl Future for Tick<'_> {
         // SAFETY: only the sleep is pinned with the whole; the reference may move.
         let (interval, sleep) = unsafe {
             let this = self.get_unchecked_mut();
-            (&mut *this.interval, Pin::new_unchecked(&mut this.sleep))
+            (&mut this.interval, Pin::new_unchecked(&mut this.sleep))
         };
-        sleep.poll(cx).map(|()| interval.take())
+        ready!(sleep.poll(cx));
+        match interval.take() {
+            Some(interval) => Poll::Ready(interval.take()),
+            None => Poll::Pending,
+        }
     }
 }

@@ -35,10 +35,10 @@ pub(crate) use clock::{duration_ns, instant_ns, Clock};
 use core::task::Waker;
 
 use crate::op::entry::head_of;
-use crate::owner::{take_out, Held, Owner, OwnerHeader};
+use crate::owner::{Held, Owner, OwnerHeader};
 use crate::shim::{Guard, Lock};
 use crate::waiter::{Head, Kind, Node, State};
-use crate::wake_batch::{discard, WakeBatch, BATCH};
+use crate::wake_batch::{WakeBatch, BATCH};
 use entry::{TimerEntry, FOREVER};
 #[doc(hidden)]
 pub use wheel::WheelCore;
@@ -108,6 +108,10 @@ pub struct Wheel {
     turner: Option<Arc<dyn Turner>>,
 }
 
+// A panic that unwinds through a holder of a wheel leaves it whole: nothing of the user's runs under its lock.
+impl core::panic::UnwindSafe for Wheel {}
+impl core::panic::RefUnwindSafe for Wheel {}
+
 impl core::fmt::Debug for Wheel {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Wheel").field("id", &self.cell.id).field("clock", &self.clock).finish_non_exhaustive()
@@ -142,20 +146,28 @@ impl Wheel {
     /// One bounded step: fires at most one batch of what is due, moves at most 256 timers down a level, wakes outside
     /// the lock. Any thread may turn any wheel.
     pub fn turn(&self) -> Next {
+        self.turn_counting().0
+    }
+
+    /// [`Wheel::turn`], and how many timers it fired.
+    pub(crate) fn turn_counting(&self) -> (Next, usize) {
+        let mut fired = 0;
         let now = self.clock.now();
         let mut batch = WakeBatch::new();
         let core = self.cell.core.lock();
         let next = core.turn(now, BATCH, |entry| {
+            fired += 1;
             // SAFETY: the entry was linked here and the lock is held: its operation is alive (T4).
             unsafe { self.cell.fire(entry, &mut batch) }
         });
         drop(core);
         batch.run();
-        match next {
+        let next = match next {
             wheel::Next::More => Next::More,
             wheel::Next::At(at) => Next::At(at),
             wheel::Next::Idle => Next::Idle,
-        }
+        };
+        (next, fired)
     }
 
     /// Arms an entry, pinned and unarmed, for `deadline`.
@@ -171,18 +183,18 @@ impl Wheel {
             self.cell.core.lock().insert(entry)
         };
         if earlier {
-            self.notify();
+            self.notify(deadline);
         }
     }
 
     /// Who owns the sleeps on this wheel.
     #[inline]
     pub(crate) fn owner(&self) -> *const OwnerHeader {
-        &raw const self.cell.header
+        // Not `&raw const self.cell.header`: a pointer made from that must not leave the header.
+        core::ptr::from_ref(self.cell).cast()
     }
 
-    /// Parks a sleep. `Some`: it is due already, and ended as that. The clock is read only for a sleep that is due
-    /// before everything else here; any other one that is past fires with the one before it.
+    /// Parks a sleep.
     ///
     /// # Safety
     /// As for [`Wheel::arm`]; `entry` stands right in front of the head of `node`, which is in state Init.
@@ -194,7 +206,7 @@ impl Wheel {
         due: u64,
         kind: Kind,
         waker: Waker,
-    ) -> Option<State> {
+    ) {
         // SAFETY: the caller's promise; the lock is held from here to the insertion.
         let earlier = unsafe {
             (*entry).arm(due, self.cell.id, 1);
@@ -203,24 +215,18 @@ impl Wheel {
             due != FOREVER && core.insert(entry)
         };
         if earlier {
-            // Even if the sleep ends here: the wheel expects to be turned at `due` now.
-            self.notify();
-            if due <= self.clock.now() {
-                let end = sleep::end_of(kind);
-                // SAFETY: parked by this very task.
-                let waker = unsafe { take_out(self.cell, node, end, &mut WakeBatch::new()) };
-                let ended_here = waker.is_some();
-                discard(waker.flatten());
-                // Else another thread has turned the wheel meanwhile, and the waker was woken.
-                return ended_here.then_some(end);
-            }
+            self.notify(due);
         }
-        None
     }
 
-    fn notify(&self) {
-        if let Some(turner) = &self.turner {
-            turner.earlier();
+    /// Something was armed for `due`, which is earlier than the turner knows.
+    fn notify(&self, due: u64) {
+        match &self.turner {
+            Some(turner) => turner.earlier(),
+            // A manual clock that another thread has moved between our look at it and the insertion: nobody would turn
+            // the wheel before the next move.
+            None if due <= self.clock.now() => while self.turn() == Next::More {},
+            None => {}
         }
     }
 }

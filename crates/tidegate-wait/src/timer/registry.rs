@@ -41,8 +41,9 @@ pub(super) fn take(now: u64) -> Option<&'static WheelCell> {
     };
     // SAFETY: a cell is never freed (under loom: not before its wheel is given back).
     let cell: &'static WheelCell = unsafe { &*cell };
-    cell.core.lock().start(now);
     taken[index / 64] |= 1 << (index % 64);
+    drop(taken);
+    cell.core.lock().start(now);
     Some(cell)
 }
 

@@ -137,39 +137,50 @@ unsafe impl<L: Limits> RawOperation for Sleep<L> {
     }
 
     unsafe fn try_once(this: *mut Self) -> Option<Self::Output> {
-        // Only for an expired limit, after `has_expired`. The sleep's own deadline wins if it is not the later one.
+        // Only for an expired limit, after `has_expired`, which looks no further than the first one that has: the others
+        // may still be relative.
         // SAFETY: pinned, in state Init.
         unsafe {
-            let due = (*this).timer.wanted(|| with_current(Wheel::now_ns));
-            (due <= (*this).limits.earliest()).then(|| L::output(Ok(())))
+            let now = with_current(Wheel::now_ns);
+            let due = (*this).timer.wanted(|| now);
+            if due > now || due == FOREVER {
+                return None;
+            }
+            Self::end_at_once(this, end_of(ENDS_SLEPT))
         }
     }
 
     unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
-        let waker = waker.clone();
         // SAFETY: pinned, in state Init, and no wheel knows the entry yet.
-        let end = with_current(|wheel| unsafe {
-            let own = (*this).timer.wanted(|| wheel.now_ns());
-            let limit = (*this).limits.earliest();
-            let kind = if own <= limit { ENDS_SLEPT } else { ENDS_TIMED_OUT };
-            Self::arm(this, wheel, own.min(limit), kind, waker)
-        })?;
-        match Self::outcome(end) {
-            Poll::Ready(output) => Some(output),
-            Poll::Pending => None,
+        unsafe {
+            let end = with_current(|wheel| {
+                let now = wheel.now_ns();
+                let own = (*this).timer.wanted(|| now);
+                let limit = (*this).limits.earliest();
+                let (due, kind) = if own <= limit { (own, ENDS_SLEPT) } else { (limit, ENDS_TIMED_OUT) };
+                if due <= now && due != FOREVER {
+                    return Some(end_of(kind));
+                }
+                Self::arm(this, wheel, due, kind, waker.clone());
+                None
+            })?;
+            Self::end_at_once(this, end)
         }
     }
 
     unsafe fn restart(this: *mut Self, waker: &Waker) {
-        let waker = waker.clone();
         // SAFETY: pinned, and its former wheel has let go of it: node and entry are the task's.
-        with_current(|wheel| unsafe {
+        unsafe {
             let due = (*this).timer.deadline();
             let kind = (*this).head.node.kind();
+            // An unpolled sleep with the same end, in case that the waker's clone panics. (A limit that is the earlier
+            // one still knows its deadline.)
+            (*this).timer.reset(FOREVER, if kind == ENDS_SLEPT { due } else { FOREVER });
             (*this).head.node.set_quiet(State::Init);
+            let waker = waker.clone();
             // If it is due by now, the wheel says so at its next turn.
-            let _ended = Self::arm(this, wheel, due, kind, waker);
-        });
+            with_current(|wheel| Self::arm(this, wheel, due, kind, waker));
+        }
     }
 
     unsafe fn conclude(this: *mut Self, end: State) -> Poll<Self::Output> {
@@ -180,20 +191,28 @@ unsafe impl<L: Limits> RawOperation for Sleep<L> {
 }
 
 impl<L: Limits> Sleep<L> {
-    /// Parks on `wheel`. `Some`: it is due already, and ended as that.
+    /// Parks on `wheel`.
     ///
     /// # Safety
     /// Pinned, in state Init, in no wheel.
     #[inline]
-    unsafe fn arm(this: *mut Self, wheel: &Wheel, due: u64, kind: Kind, waker: Waker) -> Option<State> {
+    unsafe fn arm(this: *mut Self, wheel: &Wheel, due: u64, kind: Kind, waker: Waker) {
         // SAFETY: the caller's promise.
         unsafe {
             (*this).head.set_owner(wheel.owner());
-            if due == 0 {
-                crate::wake_batch::discard(Some(waker));
-                return Some(end_of(kind));
-            }
-            wheel.arm_sleep(&raw mut (*this).timer, &raw const (*this).head.node, due, kind, waker)
+            wheel.arm_sleep(&raw mut (*this).timer, &raw const (*this).head.node, due, kind, waker);
+        }
+    }
+
+    /// Ends without having parked.
+    ///
+    /// # Safety
+    /// Pinned, in state Init.
+    unsafe fn end_at_once(this: *mut Self, end: State) -> Option<L::Output<()>> {
+        // SAFETY: the caller's promise.
+        match unsafe { Self::conclude(this, end) } {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
         }
     }
 }
