@@ -1,0 +1,35 @@
+//! A thread of a runtime of ours, as far as an operation sees it: a wheel and hooks that do nothing.
+
+use std::sync::Arc;
+
+use tidegate_wait::context::{enter, Hooks, WaitInfo};
+use tidegate_wait::timer::{Turner, Wheel};
+
+use crate::harness::Failure;
+
+struct NoHooks;
+
+impl Hooks for NoHooks {
+    fn parked(&self, _: WaitInfo) {}
+
+    fn spend(&self) -> bool {
+        true
+    }
+}
+
+struct NoTurner;
+
+impl Turner for NoTurner {
+    fn earlier(&self) {}
+}
+
+/// A wheel that nobody turns.
+pub(crate) fn wheel() -> Result<Wheel, Failure> {
+    Wheel::register(Arc::new(NoTurner)).ok_or_else(|| Failure::new("no timer wheel is left"))
+}
+
+/// Runs `work` inside such a thread.
+pub(crate) fn inside<R>(work: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+    let wheel = wheel()?;
+    enter(&wheel, &NoHooks, work)
+}

@@ -1,0 +1,96 @@
+//! Senders and receivers as tasks.
+
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+use super::{Tally, Traffic};
+use crate::harness::stopwatch::Stopwatch;
+use crate::harness::{Cell, Failure, Run, Scale};
+use crate::loads::runtimes;
+use crate::peers::{self, Outcome, Peer, Received, Sent, Visitor};
+
+type MakeRuntime = fn() -> Result<Runtime, Failure>;
+
+struct Cells {
+    cells: Vec<Cell>,
+    messages: usize,
+}
+
+pub(super) fn cells(scale: Scale) -> Vec<Cell> {
+    let mut all = Cells { cells: Vec::new(), messages: scale.pick(20_000, 200_000) };
+    peers::each(&mut all);
+    all.cells
+}
+
+impl Visitor for Cells {
+    fn visit<P: Peer>(&mut self) {
+        let places: [(&str, MakeRuntime); 2] =
+            [("on two workers", runtimes::two_workers), ("on one thread", runtimes::current_thread)];
+        for (place, runtime) in places {
+            for traffic in Traffic::all(self.messages) {
+                if traffic.pattern.receivers > 1 && !has_many_receivers::<P>() {
+                    continue;
+                }
+                self.cells.push(Cell::new(traffic.title(place), P::NAME, move || run::<P>(traffic, runtime)));
+            }
+        }
+    }
+}
+
+fn has_many_receivers<P: Peer>() -> bool {
+    let (_tx, rx) = P::bounded::<u64>(1);
+    P::another(&rx).is_some()
+}
+
+fn run<P: Peer>(traffic: Traffic, runtime: MakeRuntime) -> Run {
+    let runtime = runtime()?;
+    let (lap, received) = runtime.block_on(async {
+        let (tx, rx) = P::bounded::<u64>(traffic.capacity);
+        let watch = Stopwatch::start();
+        let receivers = spawn_receivers::<P>(traffic.pattern.receivers, rx)?;
+        let senders: Vec<_> =
+            (0..traffic.pattern.senders).map(|sender| spawn_sender::<P>(tx.clone(), traffic.share(sender))).collect();
+        drop(tx);
+        for sender in senders {
+            joined(sender).await??;
+        }
+        let mut received = Vec::with_capacity(receivers.len());
+        for receiver in receivers {
+            received.push(joined(receiver).await?);
+        }
+        Ok::<_, Failure>((watch.stop(), received))
+    })?;
+    traffic.verify(&received)?;
+    Ok(vec![lap.each("a message", traffic.messages)])
+}
+
+fn spawn_receivers<P: Peer>(count: usize, rx: P::Receiver<u64>) -> Result<Vec<JoinHandle<Tally>>, Failure> {
+    let mut halves = Vec::with_capacity(count);
+    for _ in 1..count {
+        halves.push(P::another(&rx).ok_or_else(|| Failure::new("one receiver only"))?);
+    }
+    halves.push(rx);
+    let receive = |mut rx: P::Receiver<u64>| async move {
+        let mut tally = Tally::default();
+        while let Some(value) = P::recv(&mut rx).await.value() {
+            tally.add(value);
+        }
+        tally
+    };
+    Ok(halves.into_iter().map(|rx| tokio::spawn(receive(rx))).collect())
+}
+
+fn spawn_sender<P: Peer>(tx: P::Sender<u64>, share: std::ops::Range<u64>) -> JoinHandle<Result<(), Failure>> {
+    tokio::spawn(async move {
+        for value in share {
+            if P::send(&tx, value).await.outcome() != Outcome::Sent {
+                return Err(Failure::new(format!("the value {value} was not sent")));
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn joined<R>(task: JoinHandle<R>) -> Result<R, Failure> {
+    task.await.map_err(|error| Failure::new(error.to_string()))
+}

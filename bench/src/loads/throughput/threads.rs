@@ -1,0 +1,79 @@
+//! Senders and receivers as threads.
+
+use std::thread::{self, ScopedJoinHandle};
+
+use super::{Tally, Traffic};
+use crate::harness::stopwatch::Stopwatch;
+use crate::harness::{Cell, Failure, Run, Scale};
+use crate::peers::{AsyncChannel, BlockingPeer, Crossfire, Flume, Kanal, Tidegate, Tokio};
+
+pub(super) fn cells(scale: Scale) -> Vec<Cell> {
+    let messages = scale.pick(20_000, 200_000);
+    let mut cells = Vec::new();
+    add::<Tidegate>(&mut cells, messages);
+    add::<Tokio>(&mut cells, messages);
+    add::<Kanal>(&mut cells, messages);
+    add::<Flume>(&mut cells, messages);
+    add::<AsyncChannel>(&mut cells, messages);
+    add::<Crossfire>(&mut cells, messages);
+    cells
+}
+
+fn add<P: BlockingPeer>(cells: &mut Vec<Cell>, messages: usize) {
+    let (_tx, rx) = P::bounded::<u64>(1);
+    let has_many_receivers = P::another(&rx).is_some();
+    // A rendezvous of threads costs a hundred times what a buffered message does.
+    for traffic in Traffic::all(messages) {
+        let messages = if traffic.capacity == 1 { messages / 10 } else { messages };
+        let traffic = Traffic { messages, ..traffic };
+        if traffic.pattern.receivers == 1 || has_many_receivers {
+            cells.push(Cell::new(traffic.title("on threads"), P::NAME, move || run::<P>(traffic)));
+        }
+    }
+}
+
+fn run<P: BlockingPeer>(traffic: Traffic) -> Run {
+    let (tx, rx) = P::bounded::<u64>(traffic.capacity);
+    let mut receivers = Vec::new();
+    for _ in 1..traffic.pattern.receivers {
+        receivers.push(P::another(&rx).ok_or_else(|| Failure::new("one receiver only"))?);
+    }
+    receivers.push(rx);
+    let watch = Stopwatch::start();
+    let received = thread::scope(|scope| {
+        let receivers: Vec<_> = receivers.into_iter().map(|rx| scope.spawn(move || receive::<P>(rx))).collect();
+        let senders: Vec<_> = (0..traffic.pattern.senders)
+            .map(|sender| (tx.clone(), traffic.share(sender)))
+            .map(|(tx, share)| scope.spawn(move || send::<P>(&tx, share)))
+            .collect();
+        drop(tx);
+        for sender in senders {
+            joined(sender)??;
+        }
+        receivers.into_iter().map(joined).collect::<Result<Vec<_>, Failure>>()
+    })?;
+    let lap = watch.stop();
+    traffic.verify(&received)?;
+    Ok(vec![lap.each("a message", traffic.messages)])
+}
+
+fn receive<P: BlockingPeer>(mut rx: P::Receiver<u64>) -> Tally {
+    let mut tally = Tally::default();
+    while let Some(value) = P::recv(&mut rx) {
+        tally.add(value);
+    }
+    tally
+}
+
+fn send<P: BlockingPeer>(tx: &P::Sender<u64>, share: std::ops::Range<u64>) -> Result<(), Failure> {
+    for value in share {
+        if !P::send(tx, value) {
+            return Err(Failure::new(format!("the value {value} was not sent")));
+        }
+    }
+    Ok(())
+}
+
+fn joined<R>(thread: ScopedJoinHandle<'_, R>) -> Result<R, Failure> {
+    thread.join().map_err(|_| Failure::new("a thread panicked"))
+}

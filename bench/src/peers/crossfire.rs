@@ -1,0 +1,113 @@
+//! crossfire's MPMC flavor: a lock-free ring with weak wakers.
+
+use std::future::Future;
+use std::sync::Once;
+use std::time::Duration;
+
+use crossfire::mpmc::{self, Array};
+use crossfire::{MAsyncRx, MAsyncTx, MRx, MTx, RecvError, SendError, SendTimeoutError};
+use tokio_util::sync::CancellationToken;
+
+use super::{BlockingPeer, HasOwnTimeout, Message, Peer, Received, RecvFailure, SendFailure, Sent};
+
+#[derive(Debug)]
+pub(crate) struct Crossfire;
+
+impl Peer for Crossfire {
+    const NAME: &'static str = "crossfire";
+    const CRATE: &'static str = "crossfire";
+
+    type Sender<T: Message> = MAsyncTx<Array<T>>;
+    type Receiver<T: Message> = MAsyncRx<Array<T>>;
+    type Token = CancellationToken;
+
+    fn bounded<T: Message>(capacity: usize) -> (MAsyncTx<Array<T>>, MAsyncRx<Array<T>>) {
+        detect_machine();
+        mpmc::bounded_async(capacity)
+    }
+
+    fn another<T: Message>(rx: &MAsyncRx<Array<T>>) -> Option<MAsyncRx<Array<T>>> {
+        Some(rx.clone())
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &MAsyncTx<Array<T>>, value: T) -> bool {
+        tx.try_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut MAsyncRx<Array<T>>) -> Option<T> {
+        rx.try_recv().ok()
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &MAsyncTx<Array<T>>, value: T) -> impl Future<Output: Sent<T>> + Send {
+        tx.send(value)
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut MAsyncRx<Array<T>>) -> impl Future<Output: Received<T>> + Send {
+        rx.recv()
+    }
+}
+
+impl HasOwnTimeout for Crossfire {
+    const OWN_NAME: &'static str = "crossfire+send_timeout";
+
+    #[inline]
+    fn send_timeout<T: Message>(
+        tx: &MAsyncTx<Array<T>>,
+        value: T,
+        limit: Duration,
+    ) -> impl Future<Output: Sent<T>> + Send {
+        tx.send_timeout(value, limit)
+    }
+}
+
+impl BlockingPeer for Crossfire {
+    const NAME: &'static str = <Crossfire as Peer>::NAME;
+
+    type Sender<T: Message> = MTx<Array<T>>;
+    type Receiver<T: Message> = MRx<Array<T>>;
+
+    fn bounded<T: Message>(capacity: usize) -> (MTx<Array<T>>, MRx<Array<T>>) {
+        detect_machine();
+        mpmc::bounded_blocking(capacity)
+    }
+
+    fn another<T: Message>(rx: &MRx<Array<T>>) -> Option<MRx<Array<T>>> {
+        Some(rx.clone())
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &MTx<Array<T>>, value: T) -> bool {
+        tx.send(value).is_ok()
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut MRx<Array<T>>) -> Option<T> {
+        rx.recv().ok()
+    }
+}
+
+impl<T> SendFailure<T> for SendError<T> {
+    fn value(self) -> Option<T> {
+        Some(self.0)
+    }
+}
+
+impl<T> SendFailure<T> for SendTimeoutError<T> {
+    fn value(self) -> Option<T> {
+        Some(match self {
+            SendTimeoutError::Timeout(value) | SendTimeoutError::Disconnected(value) => value,
+        })
+    }
+}
+
+impl RecvFailure for RecvError {}
+
+/// What its documentation asks a program to do once.
+fn detect_machine() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(crossfire::detect_backoff_cfg);
+}

@@ -1,0 +1,81 @@
+//! kanal: a locked deque with direct hand-off.
+
+use std::future::Future;
+
+use kanal::{bounded, bounded_async, AsyncReceiver, AsyncSender, ReceiveError, Receiver, SendError, Sender};
+use tokio_util::sync::CancellationToken;
+
+use super::{BlockingPeer, Message, Peer, Received, RecvFailure, SendFailure, Sent};
+
+#[derive(Debug)]
+pub(crate) struct Kanal;
+
+impl Peer for Kanal {
+    const NAME: &'static str = "kanal";
+    const CRATE: &'static str = "kanal";
+
+    type Sender<T: Message> = AsyncSender<T>;
+    type Receiver<T: Message> = AsyncReceiver<T>;
+    type Token = CancellationToken;
+
+    fn bounded<T: Message>(capacity: usize) -> (AsyncSender<T>, AsyncReceiver<T>) {
+        bounded_async(capacity)
+    }
+
+    fn another<T: Message>(rx: &AsyncReceiver<T>) -> Option<AsyncReceiver<T>> {
+        Some(rx.clone())
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &AsyncSender<T>, value: T) -> bool {
+        matches!(tx.try_send(value), Ok(true))
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut AsyncReceiver<T>) -> Option<T> {
+        rx.try_recv().ok().flatten()
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &AsyncSender<T>, value: T) -> impl Future<Output: Sent<T>> + Send {
+        tx.send(value)
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut AsyncReceiver<T>) -> impl Future<Output: Received<T>> + Send {
+        rx.recv()
+    }
+}
+
+impl BlockingPeer for Kanal {
+    const NAME: &'static str = <Kanal as Peer>::NAME;
+
+    type Sender<T: Message> = Sender<T>;
+    type Receiver<T: Message> = Receiver<T>;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        bounded(capacity)
+    }
+
+    fn another<T: Message>(rx: &Receiver<T>) -> Option<Receiver<T>> {
+        Some(rx.clone())
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+        tx.send(value).is_ok()
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
+        rx.recv().ok()
+    }
+}
+
+impl<T> SendFailure<T> for SendError {
+    fn value(self) -> Option<T> {
+        None
+    }
+}
+
+impl RecvFailure for ReceiveError {}

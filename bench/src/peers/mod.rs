@@ -1,0 +1,279 @@
+//! The peers behind one small trait, one file each.
+//!
+//! Each gets the best its crate offers: its own futures without a wrapper, so that neither sizes nor times are blamed on
+//! the harness. What a peer lacks is added as its users add it, with the leanest future that does so: a limit in time is
+//! `tokio::time::timeout` around the operation, a token is [`UntilCancelled`].
+
+mod async_channel;
+mod blocking;
+mod crossfire;
+mod flume;
+mod kanal;
+mod own_timeout;
+mod tidegate;
+mod tokio;
+mod until_cancelled;
+
+use std::future::Future;
+use std::time::Duration;
+
+use ::tokio::time::error::Elapsed;
+use ::tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::blocking::BlockingPeer;
+pub(crate) use self::own_timeout::{HasOwnTimeout, OwnTimeout};
+pub(crate) use self::until_cancelled::{Cancelled, UntilCancelled, UntilCancelledOwned};
+pub(crate) use self::{
+    async_channel::AsyncChannel, crossfire::Crossfire, flume::Flume, kanal::Kanal, tidegate::Tidegate, tokio::Tokio,
+};
+
+/// What may be sent: every peer takes it.
+pub(crate) trait Message: Send + Unpin + 'static {}
+impl<T: Send + Unpin + 'static> Message for T {}
+
+/// A bounded asynchronous channel.
+pub(crate) trait Peer: 'static {
+    /// As the filter and the tables name it.
+    const NAME: &'static str;
+    /// The crate, as `Cargo.lock` names it.
+    const CRATE: &'static str;
+
+    type Sender<T: Message>: Clone + Send + Sync + 'static;
+    type Receiver<T: Message>: Send + Sync + 'static;
+    /// What cancels its operations.
+    type Token: Token;
+
+    fn bounded<T: Message>(capacity: usize) -> (Self::Sender<T>, Self::Receiver<T>);
+    /// A second receiving half; `None` if the peer has one receiver only.
+    fn another<T: Message>(rx: &Self::Receiver<T>) -> Option<Self::Receiver<T>>;
+
+    /// True: sent.
+    fn try_send<T: Message>(tx: &Self::Sender<T>, value: T) -> bool;
+    fn try_recv<T: Message>(rx: &mut Self::Receiver<T>) -> Option<T>;
+    fn send<T: Message>(tx: &Self::Sender<T>, value: T) -> impl Future<Output: Sent<T>> + Send;
+    fn recv<T: Message>(rx: &mut Self::Receiver<T>) -> impl Future<Output: Received<T>> + Send;
+
+    /// A send that has its half as its own, for a task.
+    fn send_owned<T: Message>(tx: Self::Sender<T>, value: T) -> impl Future<Output: Sent<T>> + Send + 'static {
+        async move { Self::send(&tx, value).await.outcome() }
+    }
+
+    fn recv_owned<T: Message>(mut rx: Self::Receiver<T>) -> impl Future<Output: Received<T>> + Send + 'static {
+        async move { Self::recv(&mut rx).await.value() }
+    }
+
+    fn send_within<T: Message>(tx: &Self::Sender<T>, value: T, limit: Duration) -> impl Future<Output: Sent<T>> + Send {
+        timeout(limit, Self::send(tx, value))
+    }
+
+    fn recv_within<T: Message>(rx: &mut Self::Receiver<T>, limit: Duration) -> impl Future<Output: Received<T>> + Send {
+        timeout(limit, Self::recv(rx))
+    }
+
+    fn send_within_owned<T: Message>(
+        tx: Self::Sender<T>,
+        value: T,
+        limit: Duration,
+    ) -> impl Future<Output: Sent<T>> + Send + 'static {
+        timeout(limit, Self::send_owned(tx, value))
+    }
+
+    fn send_until<'a, T: Message>(
+        tx: &'a Self::Sender<T>,
+        value: T,
+        token: &'a Self::Token,
+    ) -> impl Future<Output: Sent<T>> + Send {
+        Self::Token::limit(token, Self::send(tx, value))
+    }
+
+    fn recv_until<'a, T: Message>(
+        rx: &'a mut Self::Receiver<T>,
+        token: &'a Self::Token,
+    ) -> impl Future<Output: Received<T>> + Send {
+        Self::Token::limit(token, Self::recv(rx))
+    }
+
+    fn send_until_owned<T: Message>(
+        tx: Self::Sender<T>,
+        value: T,
+        token: Self::Token,
+    ) -> impl Future<Output: Sent<T>> + Send + 'static {
+        Self::Token::limit_owned(token, Self::send_owned(tx, value))
+    }
+
+    /// Both limits.
+    fn send_limited<'a, T: Message>(
+        tx: &'a Self::Sender<T>,
+        value: T,
+        limit: Duration,
+        token: &'a Self::Token,
+    ) -> impl Future<Output: Sent<T>> + Send {
+        Self::Token::limit(token, Self::send_within(tx, value, limit))
+    }
+
+    fn send_limited_owned<T: Message>(
+        tx: Self::Sender<T>,
+        value: T,
+        limit: Duration,
+        token: Self::Token,
+    ) -> impl Future<Output: Sent<T>> + Send + 'static {
+        Self::Token::limit_owned(token, Self::send_within_owned(tx, value, limit))
+    }
+}
+
+/// A token that can limit any future.
+pub(crate) trait Token: Clone + Send + Sync + 'static {
+    fn new() -> Self;
+
+    fn limit<'a, F: Future + Send + 'a>(
+        token: &'a Self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, Cancelled>> + Send;
+
+    fn limit_owned<F: Future + Send + 'static>(
+        token: Self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, Cancelled>> + Send + 'static;
+}
+
+impl Token for CancellationToken {
+    fn new() -> Self {
+        CancellationToken::new()
+    }
+
+    #[inline]
+    fn limit<'a, F: Future + Send + 'a>(
+        token: &'a Self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, Cancelled>> + Send {
+        UntilCancelled::on(token, future)
+    }
+
+    fn limit_owned<F: Future + Send + 'static>(
+        token: Self,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, Cancelled>> + Send + 'static {
+        UntilCancelledOwned::on(token, future)
+    }
+}
+
+/// Whoever does something for each peer.
+pub(crate) trait Visitor {
+    fn visit<P: Peer>(&mut self);
+}
+
+/// All peers, ours first.
+pub(crate) fn each(visitor: &mut impl Visitor) {
+    visitor.visit::<Tidegate>();
+    visitor.visit::<Tokio>();
+    visitor.visit::<Kanal>();
+    visitor.visit::<Flume>();
+    visitor.visit::<AsyncChannel>();
+    visitor.visit::<Crossfire>();
+}
+
+/// The peers whose own way to limit a send in time returns the value, with that way.
+pub(crate) fn each_own_timeout(visitor: &mut impl Visitor) {
+    visitor.visit::<OwnTimeout<Tokio>>();
+    visitor.visit::<OwnTimeout<Crossfire>>();
+}
+
+/// The crates that are measured, as `Cargo.lock` names them.
+pub(crate) fn crates() -> Vec<&'static str> {
+    struct Names(Vec<&'static str>);
+    impl Visitor for Names {
+        fn visit<P: Peer>(&mut self) {
+            self.0.push(P::CRATE);
+        }
+    }
+    let mut names = Names(Vec::new());
+    each(&mut names);
+    names.0.extend(["tidegate-wait", "tokio-util"]);
+    names.0
+}
+
+/// What became of a value.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome<T> {
+    Sent,
+    Returned(T),
+    Lost,
+}
+
+/// The output of a send, limited or not: `()` under any number of `Result`s.
+pub(crate) trait Sent<T> {
+    fn outcome(self) -> Outcome<T>;
+}
+
+/// The error of a send: with or without the value.
+pub(crate) trait SendFailure<T> {
+    fn value(self) -> Option<T>;
+}
+
+impl<T> Sent<T> for Outcome<T> {
+    fn outcome(self) -> Outcome<T> {
+        self
+    }
+}
+
+impl<T> Sent<T> for () {
+    #[inline]
+    fn outcome(self) -> Outcome<T> {
+        Outcome::Sent
+    }
+}
+
+impl<T, S: Sent<T>, E: SendFailure<T>> Sent<T> for Result<S, E> {
+    #[inline]
+    fn outcome(self) -> Outcome<T> {
+        match self {
+            Ok(sent) => sent.outcome(),
+            Err(failure) => failure.value().map_or(Outcome::Lost, Outcome::Returned),
+        }
+    }
+}
+
+impl<T> SendFailure<T> for Elapsed {
+    fn value(self) -> Option<T> {
+        None
+    }
+}
+
+impl<T> SendFailure<T> for Cancelled {
+    fn value(self) -> Option<T> {
+        None
+    }
+}
+
+/// The output of a receive, limited or not.
+pub(crate) trait Received<T> {
+    fn value(self) -> Option<T>;
+}
+
+/// The error of a receive.
+pub(crate) trait RecvFailure {}
+
+impl<T> Received<T> for Option<T> {
+    fn value(self) -> Option<T> {
+        self
+    }
+}
+
+impl<T, E: RecvFailure> Received<T> for Result<T, E> {
+    fn value(self) -> Option<T> {
+        self.ok()
+    }
+}
+
+impl<T, R: Received<T>> Received<T> for Result<R, Elapsed> {
+    fn value(self) -> Option<T> {
+        self.ok().and_then(R::value)
+    }
+}
+
+impl<T, R: Received<T>> Received<T> for Result<R, Cancelled> {
+    fn value(self) -> Option<T> {
+        self.ok().and_then(R::value)
+    }
+}

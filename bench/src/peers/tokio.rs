@@ -1,0 +1,96 @@
+//! tokio's `mpsc`: one receiver, a semaphore in front.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::{SendError, SendTimeoutError};
+use tokio::sync::mpsc::{channel, Receiver, Sender};
+use tokio_util::sync::CancellationToken;
+
+use super::{BlockingPeer, HasOwnTimeout, Message, Peer, Received, SendFailure, Sent};
+
+#[derive(Debug)]
+pub(crate) struct Tokio;
+
+impl Peer for Tokio {
+    const NAME: &'static str = "tokio";
+    const CRATE: &'static str = "tokio";
+
+    type Sender<T: Message> = Sender<T>;
+    type Receiver<T: Message> = Receiver<T>;
+    type Token = CancellationToken;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        channel(capacity)
+    }
+
+    fn another<T: Message>(_: &Receiver<T>) -> Option<Receiver<T>> {
+        None
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+        tx.try_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
+        rx.try_recv().ok()
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &Sender<T>, value: T) -> impl Future<Output: Sent<T>> + Send {
+        tx.send(value)
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut Receiver<T>) -> impl Future<Output: Received<T>> + Send {
+        rx.recv()
+    }
+}
+
+impl HasOwnTimeout for Tokio {
+    const OWN_NAME: &'static str = "tokio+send_timeout";
+
+    #[inline]
+    fn send_timeout<T: Message>(tx: &Sender<T>, value: T, limit: Duration) -> impl Future<Output: Sent<T>> + Send {
+        tx.send_timeout(value, limit)
+    }
+}
+
+impl BlockingPeer for Tokio {
+    const NAME: &'static str = <Tokio as Peer>::NAME;
+
+    type Sender<T: Message> = Sender<T>;
+    type Receiver<T: Message> = Receiver<T>;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        channel(capacity)
+    }
+
+    fn another<T: Message>(_: &Receiver<T>) -> Option<Receiver<T>> {
+        None
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+        tx.blocking_send(value).is_ok()
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
+        rx.blocking_recv()
+    }
+}
+
+impl<T> SendFailure<T> for SendError<T> {
+    fn value(self) -> Option<T> {
+        Some(self.0)
+    }
+}
+
+impl<T> SendFailure<T> for SendTimeoutError<T> {
+    fn value(self) -> Option<T> {
+        Some(self.into_inner())
+    }
+}
