@@ -72,19 +72,40 @@ mod modelled {
     pub use loom::thread::yield_now as nap;
 }
 
-#[cfg(any(feature = "std", loom))]
-pub use blocking_lock::{Guard, Lock};
-#[cfg(not(any(feature = "std", loom)))]
-pub use spin_lock::{Guard, Lock};
+#[cfg(loom)]
+pub use modelled_lock::{Guard, Lock};
+#[cfg(not(loom))]
+pub use small_lock::{Guard, Lock};
 
-#[cfg(any(feature = "std", loom))]
-mod blocking_lock {
-    #[cfg(loom)]
+/// How to wait for somebody who holds a small lock or is in the middle of a memcpy: a few hints, then the processor, then
+/// naps, for a peer that was preempted in between. Never while holding a lock.
+#[derive(Debug, Default)]
+pub struct Patience(u32);
+
+impl Patience {
+    /// The beginning of a wait.
+    #[must_use]
+    pub const fn new() -> Patience {
+        Patience(0)
+    }
+
+    /// Waits a little longer each time.
+    #[inline]
+    pub fn a_little(&mut self) {
+        self.0 = self.0.saturating_add(1);
+        match self.0 {
+            0..=6 if !cfg!(loom) => (0..1 << self.0).for_each(|_| spin_loop()),
+            0..=40 => yield_now(),
+            _ => nap(),
+        }
+    }
+}
+
+#[cfg(loom)]
+mod modelled_lock {
     use loom::sync::{Mutex, MutexGuard};
-    #[cfg(not(loom))]
-    use std::sync::{Mutex, MutexGuard};
 
-    /// A small lock: a word, held for a handful of instructions, never around code of the user.
+    /// A small lock.
     #[derive(Debug, Default)]
     pub struct Lock<T>(Mutex<T>);
 
@@ -93,20 +114,11 @@ mod blocking_lock {
 
     impl<T> Lock<T> {
         /// A lock around `value`.
-        #[cfg(not(loom))]
-        pub const fn new(value: T) -> Self {
-            Lock(Mutex::new(value))
-        }
-
-        /// A lock around `value`.
-        #[cfg(loom)]
         pub fn new(value: T) -> Self {
             Lock(Mutex::new(value))
         }
 
-        /// Waits for the lock. Nothing of the user's runs under it, so poison would be our own bug; it is passed over,
-        /// because a second panic helps nobody.
-        #[inline]
+        /// Waits for the lock.
         pub fn lock(&self) -> Guard<'_, T> {
             match self.0.lock() {
                 Ok(guard) => guard,
@@ -116,13 +128,19 @@ mod blocking_lock {
     }
 }
 
-#[cfg(not(any(feature = "std", loom)))]
-mod spin_lock {
+#[cfg(not(loom))]
+mod small_lock {
     use core::cell::UnsafeCell;
     use core::ops::{Deref, DerefMut};
     use core::sync::atomic::{AtomicBool, Ordering};
 
-    /// A small lock for targets without threads of their own: spins, since there is nothing to sleep on.
+    use super::Patience;
+
+    /// A small lock: one byte, held for a handful of instructions, never around code of the user or a wait.
+    ///
+    /// One read-modify-write to take, a plain store to give back: a mutex that can put its waiters to sleep needs a
+    /// second one for that, and under this crate's timers and queues it was half of the whole cost. Who finds it taken
+    /// spins, yields, then naps.
     #[derive(Debug, Default)]
     pub struct Lock<T> {
         held: AtomicBool,
@@ -134,7 +152,11 @@ mod spin_lock {
 
     /// Access to what a [`Lock`] protects.
     #[derive(Debug)]
-    pub struct Guard<'a, T>(&'a Lock<T>);
+    pub struct Guard<'a, T> {
+        lock: &'a Lock<T>,
+        /// Stays on its thread, as a mutex's guard does.
+        _local: core::marker::PhantomData<*mut ()>,
+    }
 
     impl<T> Lock<T> {
         /// A lock around `value`.
@@ -143,34 +165,52 @@ mod spin_lock {
         }
 
         /// Waits for the lock.
+        #[inline]
         pub fn lock(&self) -> Guard<'_, T> {
             // Ordering: Acquire pairs with Release in `Guard::drop`; makes the last holder's writes visible.
-            while self.held.swap(true, Ordering::Acquire) {
-                core::hint::spin_loop();
+            if self.held.swap(true, Ordering::Acquire) {
+                self.contended();
             }
-            Guard(self)
+            Guard { lock: self, _local: core::marker::PhantomData }
+        }
+
+        #[cold]
+        fn contended(&self) {
+            let mut patience = Patience::new();
+            loop {
+                // Ordering: Relaxed to look; the swap has the Acquire.
+                while self.held.load(Ordering::Relaxed) {
+                    patience.a_little();
+                }
+                if !self.held.swap(true, Ordering::Acquire) {
+                    return;
+                }
+            }
         }
     }
 
     impl<T> Deref for Guard<'_, T> {
         type Target = T;
+        #[inline(always)]
         fn deref(&self) -> &T {
             // SAFETY: this guard is the only access while it lives.
-            unsafe { &*self.0.value.get() }
+            unsafe { &*self.lock.value.get() }
         }
     }
 
     impl<T> DerefMut for Guard<'_, T> {
+        #[inline(always)]
         fn deref_mut(&mut self) -> &mut T {
             // SAFETY: this guard is the only access while it lives.
-            unsafe { &mut *self.0.value.get() }
+            unsafe { &mut *self.lock.value.get() }
         }
     }
 
     impl<T> Drop for Guard<'_, T> {
+        #[inline(always)]
         fn drop(&mut self) {
             // Ordering: Release pairs with Acquire in `Lock::lock`.
-            self.0.held.store(false, Ordering::Release);
+            self.lock.held.store(false, Ordering::Release);
         }
     }
 }

@@ -16,7 +16,8 @@ use core::task::Waker;
 
 use tidegate_wait::list::List;
 use tidegate_wait::owner::{Owner, OwnerHeader, RefCount};
-use tidegate_wait::shim::{nap, spin_loop, yield_now, AtomicU64, Ordering, UnsafeCell};
+pub(super) use tidegate_wait::shim::Patience;
+use tidegate_wait::shim::{AtomicU64, Ordering, UnsafeCell};
 use tidegate_wait::waiter::{Head, Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::WakeBatch;
 
@@ -237,25 +238,5 @@ pub(super) unsafe fn finish_delivered(node: *const Node, ticket: Ticket) {
 pub(super) fn wake(waker: Option<Waker>) {
     if let Some(waker) = waker {
         tidegate_wait::wake_batch::wake(waker);
-    }
-}
-
-/// How to wait for somebody's memcpy: a few hints, then the processor, then naps, for a peer that was preempted in the
-/// middle of it. Never under the lock.
-pub(super) struct Patience(u32);
-
-impl Patience {
-    pub(super) fn new() -> Patience {
-        Patience(0)
-    }
-
-    #[inline]
-    pub(super) fn a_little(&mut self) {
-        self.0 = self.0.saturating_add(1);
-        match self.0 {
-            0..=6 if !cfg!(loom) => (0..1 << self.0).for_each(|_| spin_loop()),
-            7..=40 => yield_now(),
-            _ => nap(),
-        }
     }
 }
