@@ -108,7 +108,7 @@ impl Session {
     }
 
     fn measure(&self, loads: &[Load], cases: &[(usize, Vec<Cell>)], screen: &mut Screen) -> Result<Vec<Row>, String> {
-        let mut gate = Gate::new(Duration::from_millis(self.scale.pick(100, 3_000)));
+        let mut gate = Gate::new(Duration::from_millis(self.scale.pick(50, 3_000)));
         let mut all = Vec::new();
         let mut last = None;
         for (load, cells) in cases {

@@ -2,7 +2,7 @@
 //!
 //! Two looks, because neither sees everything: a short loop of plain arithmetic, which takes longer than its best when the
 //! processor is shared or slowed, and the number of runnable threads in `/proc/loadavg`, which sees a neighbour on the
-//! other processor. The gate waits for quiet a bounded time; a round that starts without it is marked as noisy.
+//! other processor. The gate waits for quiet a bounded time (less after it waited in vain); a round that starts without it is marked as noisy.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ const LOOKS: usize = 5;
 pub(crate) struct Gate {
     best: Duration,
     patience: Duration,
+    /// Halved by each wait in vain, so that a machine that is never quiet does not cost hours; whole again after quiet.
+    left: Duration,
 }
 
 /// What the gate found.
@@ -29,7 +31,7 @@ impl Gate {
     /// A gate that waits for quiet at most `patience` each time.
     pub(crate) fn new(patience: Duration) -> Gate {
         let best = (0..50).map(|_| calibrate()).min().unwrap_or_default();
-        Gate { best, patience }
+        Gate { best, patience, left: patience }
     }
 
     /// Waits for quiet.
@@ -37,9 +39,11 @@ impl Gate {
         let begin = Instant::now();
         loop {
             if self.is_quiet() {
+                self.left = self.patience;
                 return Machine::Quiet;
             }
-            if begin.elapsed() >= self.patience {
+            if begin.elapsed() >= self.left {
+                self.left /= 2;
                 return Machine::Noisy;
             }
             std::thread::sleep(Duration::from_millis(20));

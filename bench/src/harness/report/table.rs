@@ -35,7 +35,8 @@ pub(crate) fn print_case(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         0 => String::new(),
         noisy => format!("  [noisy: {noisy} of {} rounds began while the machine was busy]", first.rounds),
     };
-    writeln!(out, "\n  {TITLE}{}{TITLE:#}  ({} rounds){BAD}{noise}{BAD:#}", first.case, first.rounds)?;
+    let rounds = if first.rounds == 1 { "round" } else { "rounds" };
+    writeln!(out, "\n  {TITLE}{}{TITLE:#}  ({} {rounds}){BAD}{noise}{BAD:#}", first.case, first.rounds)?;
     match rows.iter().all(|row| row.is_exact) {
         true => print_figures(out, rows),
         false => print_statistics(out, rows),
