@@ -17,16 +17,19 @@ use tidegate_wait::Operation;
 struct Counting;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: everything is left to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.fetch_add(1, Ordering::SeqCst);
+        LIVE.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(1, Ordering::SeqCst);
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(at, layout) }
     }
@@ -51,6 +54,35 @@ fn allocations(what: &str, mut f: impl FnMut()) {
         f();
     }
     assert_eq!(COUNT.load(Ordering::SeqCst) - before, 0, "{what}");
+}
+
+/// G9, T3: the timer of a leaked park holds the memory of its queue, and gives it back when it fires or when its wheel
+/// dies, after the queue's handle is gone.
+fn a_leaked_park_holds_its_queue() {
+    for fires in [true, false] {
+        let clock = ManualClock::new();
+        let held = clock.enter(|| {
+            let queue = WaitQueue::<u64>::new();
+            let mut park = Box::pin(queue.park().timeout(MS));
+            assert!(park.as_mut().enter());
+            std::mem::forget(park);
+            let before = LIVE.load(Ordering::SeqCst);
+            drop(queue);
+            assert_eq!(LIVE.load(Ordering::SeqCst), before, "the queue's memory stays");
+            before
+        });
+        match fires {
+            true => {
+                clock.advance(MS);
+                assert_eq!(LIVE.load(Ordering::SeqCst), held - 1, "the queue's memory is given back");
+            }
+            false => {
+                let of_the_clock = 1;
+                drop(clock);
+                assert_eq!(LIVE.load(Ordering::SeqCst), held - 1 - of_the_clock);
+            }
+        }
+    }
 }
 
 /// G4: each kind of wait, begun and ended in each way, ten thousand times after a first one.
@@ -129,6 +161,7 @@ fn g4_no_allocation_per_operation() {
             clock.advance(MS);
         });
     });
+    a_leaked_park_holds_its_queue();
     if cfg!(miri) {
         return;
     }

@@ -13,14 +13,16 @@ use std::time::{Duration, Instant};
 
 use support::{poll, Rng};
 use tidegate_wait::op::poll_once;
-use tidegate_wait::timer::{interval_at, sleep, sleep_until, ManualClock, Sleep};
+use tidegate_wait::timer::{interval_at, sleep, sleep_until, ManualClock, Next, Sleep};
 
 /// Deadlines above this are kept in whole microseconds, rounded up.
 const EXACT: u64 = 1 << 54;
 const MS: u64 = 1_000_000;
 const END: u64 = (1 << 40) * MS;
-/// Timers armed further ahead than this keep their deadline, but not their turn among equals.
-const FAR: u64 = 126 * (1 << 52);
+/// Timers armed further ahead than this keep their deadline, but not their turn among equals. (Really 126 of these slots
+/// of 52 days, counted from where the wheel stands; while a step is under way that is up to `STRIDE` behind the clock.)
+const FAR: u64 = 100 * (1 << 52);
+const STRIDE: u64 = 20 * (1 << 52);
 
 fn rounded(ns: u64) -> u64 {
     match ns < EXACT {
@@ -190,6 +192,14 @@ impl World {
             assert!(poll(armed.sleep.as_mut(), &waker).is_pending(), "a spurious poll (G9)");
         }
         assert_eq!(clock.armed(), self.model.len());
+        // Whoever turns the wheel sleeps until the time it says: later than now, or he spins (H2: all that can move down
+        // has); not later than the first deadline.
+        let first = self.model.first_key_value().map(|(key, _)| key.0);
+        match clock.wheel().turn() {
+            Next::More => panic!("more to do right after an advance"),
+            Next::At(at) => assert!(self.now < at && Some(at) <= first, "{} {at} {first:?}", self.now),
+            Next::Idle => assert_eq!(first, None),
+        }
         assert_eq!((clock.now() - self.epoch).as_nanos() as u64, self.now);
     }
 }
@@ -248,7 +258,7 @@ fn run(seed: u64, ops: usize, rearm: u64) {
         let mut step = MS;
         while lock().now < END {
             let left = END - lock().now;
-            advance(&world, &clock, step.min(left));
+            advance(&world, &clock, step.min(left).min(STRIDE));
             step = step.saturating_mul(3);
             lock().check(&clock);
         }
