@@ -29,8 +29,6 @@ mod show;
 mod term;
 mod value;
 
-use std::collections::HashMap;
-
 pub(crate) use book::{Book, Code};
 pub use book::{ConstructorId, DataId, DefId};
 pub(crate) use program::{check, Findings, Notice};
@@ -38,6 +36,7 @@ pub(crate) use value::VarId;
 
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::elaborated::{Elaborated, Term, TermId};
+use crate::hash::NumberMap;
 use crate::load::ModuleId;
 use crate::syntax::{ExprId, Quantity, Symbol, Tree};
 use normal::Fit;
@@ -110,7 +109,7 @@ struct Checker<'b> {
     elaborated: Elaborated,
     variables: Vec<Variable>,
     /// What is known of a variable: its value, or the pattern it was matched with.
-    known: HashMap<VarId, V>,
+    known: NumberMap<VarId, V>,
     scope: Scope,
     /// The variables in scope, outermost first.
     locals: Vec<VarId>,
@@ -126,6 +125,9 @@ struct Checker<'b> {
     notices: Vec<Notice>,
     fuel: u32,
     computing: u32,
+    evaluating: u32,
+    /// What the comparison under way has found out.
+    compared: NumberMap<(V, V, bool), Fit>,
 }
 
 impl Checker<'_> {
@@ -184,8 +186,9 @@ impl Checker<'_> {
         result
     }
 
-    /// The type of a type expression, and its value.
-    fn type_of_type(&mut self, id: ExprId) -> Checked<(V, V)> {
+    /// The kind of a type expression. Its value is not made: at every level of a deep type that
+    /// would cost the square of its depth.
+    fn check_is_type(&mut self, id: ExprId) -> Checked<V> {
         let (_, kind) = self.in_dead(|checker| checker.infer(id, None))?;
         self.refuel();
         let kind = self.whnf(kind);
@@ -194,8 +197,13 @@ impl Checker<'_> {
             let error = self.mismatch("a type", observed, Some(self.span(id)));
             return Err(self.maybe_note_missing_arguments(error, id));
         }
-        let value = self.eval_here(id);
-        Ok((value, kind))
+        Ok(kind)
+    }
+
+    /// The value of a type expression, and its kind.
+    fn type_of_type(&mut self, id: ExprId) -> Checked<(V, V)> {
+        let kind = self.check_is_type(id)?;
+        Ok((self.eval_here(id), kind))
     }
 
     /// A type expression of any kind, as a value.

@@ -19,6 +19,7 @@ mod check;
 pub mod core;
 pub mod diagnostic;
 mod elaborated;
+mod hash;
 pub mod lexer;
 mod load;
 mod lower;

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::base;
 use crate::check::DefId;
 use crate::diagnostic::{Diagnostic, Failure, Sources};
+use crate::hash::NumberMap;
 use crate::parser;
 use crate::syntax::{Interner, Symbol, Tree};
 
@@ -24,9 +25,9 @@ impl ModuleId {
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) tree: Tree,
-    pub(crate) aliases: HashMap<Symbol, ModuleId>,
+    pub(crate) aliases: NumberMap<Symbol, ModuleId>,
     /// Laws of this file whose definitions stand in another.
-    pub(crate) filled_by: HashMap<DefId, ModuleId>,
+    pub(crate) filled_by: NumberMap<DefId, ModuleId>,
 }
 
 /// All files of a program, imports before importers.
@@ -113,8 +114,8 @@ impl Loader {
     fn add_module(&mut self, tree: Tree) -> ModuleId {
         self.loaded.modules.push(Module {
             tree,
-            aliases: HashMap::new(),
-            filled_by: HashMap::new(),
+            aliases: NumberMap::default(),
+            filled_by: NumberMap::default(),
         });
         ModuleId(self.loaded.modules.len() as u32 - 1)
     }

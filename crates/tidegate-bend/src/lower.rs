@@ -1,19 +1,18 @@
 //! Checked terms to core: variables become slots, lambdas become closed functions.
 
-use std::collections::HashMap;
-
 use crate::check::{Book, Code, ConstructorId, DefId, Findings, VarId};
 use crate::core::{
     Action, Bind, ConstructorInfo, CorePattern, CorePatternId, CoreRow, Definition, Function, FunctionId, Node,
     NodeId, Program, Slot, Tag,
 };
+use crate::hash::NumberMap;
 use crate::elaborated::{Binding, CheckedPattern, CheckedPatternId, Elaborated, Row, Step, Term, TermId};
 use crate::syntax::Symbol;
 
 /// The frame of the function that is being lowered.
 #[derive(Default)]
 struct Frame {
-    slots: HashMap<VarId, Slot>,
+    slots: NumberMap<VarId, Slot>,
     size: Slot,
     /// The variables of outer functions, in the order of their slots.
     captures: Vec<VarId>,
@@ -34,7 +33,7 @@ struct Lowering<'a> {
     /// How many arguments each definition takes at run time.
     arities: Vec<Option<u32>>,
     program: Program,
-    texts: HashMap<Symbol, u32>,
+    texts: NumberMap<Symbol, u32>,
     name: String,
     frame: Frame,
 }
@@ -56,7 +55,7 @@ pub(crate) fn lower(book: &Book, findings: &Findings) -> Program {
             main: findings.main,
             ..Program::default()
         },
-        texts: HashMap::new(),
+        texts: NumberMap::default(),
         name: String::new(),
         frame: Frame::default(),
     };

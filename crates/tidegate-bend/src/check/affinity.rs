@@ -5,8 +5,7 @@
 //! the cost is that of the uses, not of the variables in scope. A variable that was matched is used
 //! through the variables of its pattern.
 
-use std::collections::HashMap;
-
+use crate::hash::NumberMap;
 use super::value::VarId;
 use super::{Checked, Checker, Origin};
 use crate::diagnostic::Span;
@@ -16,10 +15,10 @@ use crate::syntax::Quantity;
 #[derive(Debug, Default)]
 pub(super) struct Affinity {
     /// 0, 1, or 2 for more.
-    uses: HashMap<VarId, u8>,
+    uses: NumberMap<VarId, u8>,
     trail: Vec<(VarId, u8)>,
     /// The variables of the pattern that a variable was matched with.
-    matched: HashMap<VarId, Vec<VarId>>,
+    matched: NumberMap<VarId, Vec<VarId>>,
 }
 
 impl Affinity {
@@ -37,8 +36,8 @@ impl Affinity {
     }
 
     /// Undoes the counts since `mark` and gives what they were.
-    pub(super) fn take_branch(&mut self, mark: usize) -> HashMap<VarId, u8> {
-        let mut branch = HashMap::new();
+    pub(super) fn take_branch(&mut self, mark: usize) -> NumberMap<VarId, u8> {
+        let mut branch = NumberMap::default();
         while self.trail.len() > mark {
             let Some((id, old)) = self.trail.pop() else { break };
             let now = self.uses.insert(id, old).unwrap_or(0);
@@ -48,8 +47,8 @@ impl Affinity {
     }
 
     /// Counts the branches as one path: each variable as often as in the branch that uses it most.
-    pub(super) fn join(&mut self, branches: Vec<HashMap<VarId, u8>>) {
-        let mut most: HashMap<VarId, u8> = HashMap::new();
+    pub(super) fn join(&mut self, branches: Vec<NumberMap<VarId, u8>>) {
+        let mut most: NumberMap<VarId, u8> = NumberMap::default();
         for (id, count) in branches.into_iter().flatten() {
             let entry = most.entry(id).or_default();
             *entry = count.max(*entry);

@@ -1,10 +1,9 @@
 //! Everything that the files of a program declare, by name and by number.
 
-use std::collections::HashMap;
-
 use super::value::V;
 use crate::base::Primitive;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::hash::NumberMap;
 use crate::load::{Module, ModuleId};
 use crate::syntax::{Body, ExprId, Interner, Item, Mode, Parameter, Quantity, Symbol};
 
@@ -96,8 +95,8 @@ pub(crate) struct Book {
     pub(crate) defs: Vec<Def>,
     pub(crate) datas: Vec<Data>,
     pub(crate) constructors: Vec<Constructor>,
-    globals: HashMap<(ModuleId, Symbol), Global>,
-    constructor_names: HashMap<(ModuleId, Symbol), ConstructorId>,
+    globals: NumberMap<(ModuleId, Symbol), Global>,
+    constructor_names: NumberMap<(ModuleId, Symbol), ConstructorId>,
     /// Some file imports Base.
     pub(crate) base_visible: bool,
     /// The text of each file, for messages.
@@ -332,7 +331,7 @@ impl Book {
         &self,
         module: ModuleId,
         name: Symbol,
-        table: &HashMap<(ModuleId, Symbol), T>,
+        table: &NumberMap<(ModuleId, Symbol), T>,
     ) -> Option<T> {
         let text = self.names.text(name);
         if let Some((first, rest)) = text.split_once('.') {
@@ -365,6 +364,9 @@ impl Book {
     /// A name in scope that differs from `text` by little.
     pub(crate) fn closest_name(&self, module: ModuleId, text: &str) -> Option<String> {
         let visible = |owner: ModuleId| owner == module || (owner == ModuleId::BASE && self.base_visible);
+        if text.len() < 3 {
+            return None;
+        }
         let folded = text.to_lowercase();
         let mut close: Vec<&str> = self
             .globals

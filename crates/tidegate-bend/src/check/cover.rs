@@ -11,6 +11,7 @@ use super::book::ConstructorId;
 use super::value::{Value, V};
 use super::{Checked, Checker};
 use crate::diagnostic::Span;
+use crate::hash::NumberMap;
 use crate::syntax::{Pattern, PatternId};
 
 /// A pattern of the matrix: of the source, or a part of one.
@@ -38,7 +39,10 @@ enum Head {
 type Row = Vec<Cell>;
 
 /// More work than this and the match is refused as too intricate.
-const BUDGET: u64 = 20_000_000;
+const BUDGET: u64 = 5_000_000;
+
+/// The longest string, in bytes, that is taken apart.
+const MAX_TEXT: usize = 4_096;
 
 /// The work is beyond [`BUDGET`].
 struct TooMuch;
@@ -85,7 +89,8 @@ impl Checker<'_> {
     fn uncovered(&mut self, mut rows: Vec<Row>, mut types: Vec<V>, budget: &mut u64) -> Search {
         let mut skipped = 0;
         loop {
-            *budget = budget.checked_sub(1 + rows.len() as u64).ok_or(TooMuch)?;
+            let work = (1 + rows.len() * types.len()) as u64;
+            *budget = budget.checked_sub(work).ok_or(TooMuch)?;
             if types.is_empty() {
                 return Ok(rows.is_empty().then(|| vec![String::from("_"); skipped]));
             }
@@ -130,8 +135,15 @@ impl Checker<'_> {
     fn split_column(&mut self, rows: &[Row], types: &[V], budget: &mut u64) -> Search {
         self.refuel();
         let ty = self.whnf(types[0]);
+        if rows.iter().any(|row| self.is_long_text(&row[0])) {
+            return Err(TooMuch);
+        }
         let heads: Vec<Head> = rows.iter().map(|row| self.head(&row[0])).collect();
         let numbers = heads.iter().any(|head| matches!(head, Head::Nat(_) | Head::AtLeast(_)));
+        if !rows.is_empty() && rows.iter().all(|row| self.is_whole_literal(&row[0])) {
+            let literals: Vec<Head> = rows.iter().map(|row| self.literal_head(&row[0])).collect();
+            return self.split_literals(rows, &literals, types, budget);
+        }
         match self.values.get(ty).clone() {
             Value::Data(data, arguments) if data != self.builtin.nat => {
                 self.split_by_constructor(rows, heads, data, arguments.into_vec(), types, budget)
@@ -139,6 +151,30 @@ impl Checker<'_> {
             Value::Data(..) => self.split_numbers(rows, &heads, types, budget),
             _ if numbers => self.split_numbers(rows, &heads, types, budget),
             _ => self.split_literals(rows, &heads, types, budget),
+        }
+    }
+
+    /// A string or a character that need not be taken apart: no row of the column does.
+    fn is_whole_literal(&self, cell: &Cell) -> bool {
+        let literal = |id: PatternId| matches!(self.tree().pattern(id), Pattern::Text(_) | Pattern::Char(_));
+        self.is_any(cell) || matches!(cell, Cell::Source(id) if literal(*id))
+    }
+
+    /// A string that would be taken apart character by character, one level of recursion each.
+    fn is_long_text(&self, cell: &Cell) -> bool {
+        match cell {
+            Cell::Source(id) => match self.tree().pattern(*id) {
+                Pattern::Text(text) => self.book.names.text(*text).len() > MAX_TEXT,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn literal_head(&self, cell: &Cell) -> Head {
+        match cell {
+            Cell::Source(id) if !self.is_any(cell) => Head::Literal(self.pattern_shape(*id)),
+            _ => Head::Any,
         }
     }
 
@@ -228,17 +264,19 @@ impl Checker<'_> {
         types: &[V],
         budget: &mut u64,
     ) -> Search {
+        let (groups, any) = self.group_by_constructor(&heads, data);
         for constructor in self.book.data(data).constructors.clone() {
             let count = self.book.constructor(constructor).fields;
-            let mut part = Vec::new();
-            for (row, head) in rows.iter().zip(&heads) {
-                let fields = match self.fields_of(head, constructor, count) {
-                    Some(fields) => fields,
-                    None => continue,
-                };
-                part.push(fields.into_iter().chain(row[1..].iter().cloned()).collect());
-            }
-            *budget = budget.checked_sub(rows.len() as u64).ok_or(TooMuch)?;
+            let mut meeting = groups.get(&constructor).cloned().unwrap_or_default();
+            meeting.extend(&any);
+            meeting.sort_unstable();
+            let part = meeting
+                .into_iter()
+                .filter_map(|at| {
+                    let fields = self.fields_of(&heads[at], count)?;
+                    Some(fields.into_iter().chain(rows[at][1..].iter().cloned()).collect())
+                })
+                .collect();
             let mut part_types = self.field_types(constructor, arguments.clone(), count);
             part_types.extend(&types[1..]);
             if let Some(mut example) = self.uncovered(part, part_types, budget)? {
@@ -251,19 +289,44 @@ impl Checker<'_> {
         Ok(None)
     }
 
-    /// The fields of a pattern if it may meet that constructor.
-    fn fields_of(&self, head: &Head, constructor: ConstructorId, count: usize) -> Option<Vec<Cell>> {
+    /// The rows of each constructor of a type, and those that meet all.
+    fn group_by_constructor(
+        &self,
+        heads: &[Head],
+        data: super::DataId,
+    ) -> (NumberMap<ConstructorId, Vec<usize>>, Vec<usize>) {
+        let mut groups: NumberMap<ConstructorId, Vec<usize>> = NumberMap::default();
+        let mut any = Vec::new();
+        for (at, head) in heads.iter().enumerate() {
+            match head {
+                Head::Construct(found, _) => {
+                    let own = self.own_constructor(*found, data);
+                    groups.entry(own).or_default().push(at);
+                }
+                Head::Any => any.push(at),
+                _ => groups.entry(self.builtin.chr).or_default().push(at),
+            }
+        }
+        (groups, any)
+    }
+
+    /// A name may mean another type's constructor in general and this type's here.
+    fn own_constructor(&self, found: ConstructorId, data: super::DataId) -> ConstructorId {
+        if self.book.constructor(found).data == data {
+            return found;
+        }
+        let name = self.book.constructor(found).name;
+        let mut own = self.book.data(data).constructors.iter().copied();
+        own.find(|&id| self.book.constructor(id).name == name).unwrap_or(found)
+    }
+
+    /// The fields of a pattern whose constructor has `count`.
+    fn fields_of(&self, head: &Head, count: usize) -> Option<Vec<Cell>> {
         match head {
             Head::Any => Some(vec![Cell::Any; count]),
-            Head::Construct(found, fields) => {
-                let same = *found == constructor
-                    || self.book.constructor(*found).name == self.book.constructor(constructor).name;
-                (same && fields.len() == count).then(|| fields.clone())
-            }
-            Head::Literal(code) if constructor == self.builtin.chr => {
-                Some(vec![Cell::U32(code.parse().unwrap_or(0))])
-            }
-            _ => None,
+            Head::Construct(_, fields) => (fields.len() == count).then(|| fields.clone()),
+            Head::Literal(code) => Some(vec![Cell::U32(code.parse().unwrap_or(0))]),
+            Head::Nat(_) | Head::AtLeast(_) => None,
         }
     }
 
@@ -281,15 +344,6 @@ impl Checker<'_> {
             ty = self.values.instantiate(codomain, var);
         }
         types
-    }
-
-    /// The rows that may meet one value, without their first column.
-    fn rows_where(rows: &[Row], meets: impl Fn(usize) -> bool) -> Vec<Row> {
-        rows.iter()
-            .enumerate()
-            .filter(|(at, _)| meets(*at))
-            .map(|(_, row)| row[1..].to_vec())
-            .collect()
     }
 
     fn split_literals(&mut self, rows: &[Row], heads: &[Head], types: &[V], budget: &mut u64) -> Search {
@@ -332,14 +386,21 @@ impl Checker<'_> {
         }
         cuts.sort_unstable();
         cuts.dedup();
+        let mut points: NumberMap<u64, Vec<usize>> = NumberMap::default();
+        let mut ranges = Vec::new();
+        for (at, head) in heads.iter().enumerate() {
+            match head {
+                Head::Nat(value) => points.entry(*value).or_default().push(at),
+                Head::AtLeast(count) => ranges.push((*count, at)),
+                _ => ranges.push((0, at)),
+            }
+        }
         for (at, &from) in cuts.iter().enumerate() {
-            *budget = budget.checked_sub(rows.len() as u64).ok_or(TooMuch)?;
-            let part = Self::rows_where(rows, |row| match &heads[row] {
-                Head::Nat(value) => *value == from,
-                Head::AtLeast(count) => *count <= from,
-                Head::Any => true,
-                _ => false,
-            });
+            let mut meeting = points.remove(&from).unwrap_or_default();
+            meeting.extend(ranges.iter().filter(|(count, _)| *count <= from).map(|(_, row)| *row));
+            meeting.sort_unstable();
+            *budget = budget.checked_sub(ranges.len() as u64).ok_or(TooMuch)?;
+            let part = meeting.into_iter().map(|row| rows[row][1..].to_vec()).collect();
             if let Some(mut example) = self.uncovered(part, types[1..].to_vec(), budget)? {
                 let single = cuts.get(at + 1) == Some(&(from + 1));
                 let shape = if single { format!("{from}n") } else { format!("{from}n+_") };

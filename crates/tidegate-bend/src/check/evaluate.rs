@@ -16,6 +16,9 @@ use crate::syntax::{
 /// A match whose scrutinee is not known.
 pub(super) struct Stuck;
 
+/// Terms within terms, those of unfolded definitions included; it bounds the stack.
+const MAX_NESTED: u32 = 40_000;
+
 pub(super) type Evaluated = Result<V, Stuck>;
 
 /// How a pattern meets a value.
@@ -40,6 +43,16 @@ impl Checker<'_> {
 
     /// `operators` is the head of the type whose methods the operators are.
     pub(super) fn evaluate(&mut self, scope: &mut Scope, id: ExprId, operators: Option<Symbol>) -> Evaluated {
+        if self.evaluating > MAX_NESTED {
+            return Err(Stuck);
+        }
+        self.evaluating += 1;
+        let result = self.evaluate_expr(scope, id, operators);
+        self.evaluating -= 1;
+        result
+    }
+
+    fn evaluate_expr(&mut self, scope: &mut Scope, id: ExprId, operators: Option<Symbol>) -> Evaluated {
         let expr = self.tree_of(scope).expr(id).clone();
         Ok(match expr {
             Expr::Name(name) => self.eval_name(scope, name),

@@ -31,12 +31,15 @@ impl Fit {
 /// Unfoldings within one comparison or one reduction; beyond it the answer is undecided.
 const FUEL: u32 = 20_000;
 
+/// Computations within computations; it bounds the stack.
+const MAX_NESTED: u32 = 12_000;
+
 impl Checker<'_> {
     /// The value computed until its head is known.
     pub(super) fn whnf(&mut self, v: V) -> V {
         let mut value = v;
         while let Some(next) = self.step(value) {
-            if self.fuel == 0 || self.computing > 2_000 {
+            if self.fuel == 0 || self.computing > MAX_NESTED {
                 return value;
             }
             self.fuel -= 1;
@@ -139,7 +142,7 @@ impl Checker<'_> {
             scope.push(parameter.name, argument);
         }
         self.computing += 1;
-        let result = if self.computing > 2_000 { Err(Stuck) } else { self.evaluate(&mut scope, body, None) };
+        let result = if self.computing > MAX_NESTED { Err(Stuck) } else { self.evaluate(&mut scope, body, None) };
         self.computing -= 1;
         result.ok()
     }
@@ -181,6 +184,7 @@ impl Checker<'_> {
     /// Whether a value of type `found` may stand where `wanted` is asked for.
     pub(super) fn fits(&mut self, found: V, wanted: V) -> Fit {
         self.refuel();
+        self.compared.clear();
         self.compare(found, wanted, true)
     }
 
@@ -188,12 +192,16 @@ impl Checker<'_> {
         if a == b {
             return Fit::Yes;
         }
-        if self.computing > 2_000 {
+        if let Some(&known) = self.compared.get(&(a, b, ordered)) {
+            return known;
+        }
+        if self.computing > MAX_NESTED || self.fuel == 0 {
             return Fit::Undecided;
         }
         self.computing += 1;
         let fit = self.compare_heads(a, b, ordered);
         self.computing -= 1;
+        self.compared.insert((a, b, ordered), fit);
         fit
     }
 

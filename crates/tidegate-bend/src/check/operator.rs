@@ -96,8 +96,8 @@ impl Checker<'_> {
                 Ok(self.values.kind(1))
             }
             Expr::Binary(_, left, right) => {
-                self.check_type(left)?;
-                self.check_type(right)?;
+                self.check_is_type(left)?;
+                self.check_is_type(right)?;
                 Ok(self.values.kind(1))
             }
             Expr::Equal(left, right, ty, _) => {
@@ -115,7 +115,7 @@ impl Checker<'_> {
         }
     }
 
-    fn check_under(&mut self, name: Symbol, quantity: Quantity, domain: V, body: ExprId) -> Checked<V> {
+    fn check_under(&mut self, name: Symbol, quantity: Quantity, domain: V, body: ExprId) -> Checked<()> {
         let (depth, mark) = (self.locals.len(), self.scope.mark());
         self.open(Variable {
             name,
@@ -124,9 +124,8 @@ impl Checker<'_> {
             span: Some(self.span(body)),
             origin: Origin::Parameter,
         });
-        let result = self.check_type(body);
-        self.close(depth, mark)?;
-        result
+        self.check_is_type(body)?;
+        self.close(depth, mark)
     }
 
     /// `T<..>`: the arguments against the parameters of `T`.
@@ -162,10 +161,9 @@ impl Checker<'_> {
             kind = self.instantiate_with(kind, one);
         }
         for &argument in arguments {
-            let Value::Pi(_, _, domain, _) = *self.values.get(kind) else { break };
+            let Value::Pi(_, _, domain, codomain) = *self.values.get(kind) else { break };
             self.check(argument, domain, None)?;
-            let value = self.eval_here(argument);
-            kind = self.instantiate_with(kind, value);
+            kind = self.apply_type(codomain, argument);
         }
         Ok(kind)
     }
@@ -213,10 +211,9 @@ impl Checker<'_> {
             kind = self.instantiate_with(kind, many);
         }
         for &argument in arguments {
-            let Value::Pi(_, _, domain, _) = *self.values.get(kind) else { break };
+            let Value::Pi(_, _, domain, codomain) = *self.values.get(kind) else { break };
             self.check(argument, domain, None)?;
-            let value = self.eval_here(argument);
-            kind = self.instantiate_with(kind, value);
+            kind = self.apply_type(codomain, argument);
         }
         Ok(())
     }

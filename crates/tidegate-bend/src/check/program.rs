@@ -68,7 +68,7 @@ pub(crate) fn check(book: &mut Book, order: &[ModuleId], needs_main: bool) -> Fi
         values: Values::default(),
         elaborated: Elaborated::default(),
         variables: Vec::new(),
-        known: std::collections::HashMap::new(),
+        known: Default::default(),
         scope: Scope::new(ModuleId::ENTRY),
         locals: Vec::new(),
         affinity: Affinity::default(),
@@ -76,10 +76,12 @@ pub(crate) fn check(book: &mut Book, order: &[ModuleId], needs_main: bool) -> Fi
         lenient: false,
         closed_from: None,
         current: None,
-        calls: Calls::new(),
+        calls: Calls::default(),
         notices: Vec::new(),
         fuel: 0,
         computing: 0,
+        evaluating: 0,
+        compared: Default::default(),
     };
     checker.program(order, needs_main, &mut findings);
     findings.elaborated = std::mem::take(&mut checker.elaborated);
@@ -105,7 +107,7 @@ impl Checker<'_> {
         self.current = None;
         self.scope = Scope::new(ModuleId::ENTRY);
         self.locals.clear();
-        if needs_main {
+        if needs_main && findings.errors.is_empty() {
             match self.main() {
                 Ok(main) => findings.main = Some(main),
                 Err(error) => findings.errors.push(*error),

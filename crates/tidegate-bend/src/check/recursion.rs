@@ -4,8 +4,7 @@
 //! that a match took out of its parameter; those after it are free. Definitions that call each other
 //! in a circle are refused, for their descent is not looked into.
 
-use std::collections::HashMap;
-
+use crate::hash::NumberMap;
 use super::book::DefId;
 use super::value::{Value, VarId, V};
 use super::{Checked, Checker};
@@ -23,7 +22,7 @@ pub(super) struct Current {
 }
 
 /// Which definitions each one calls, and where first.
-pub(super) type Calls = HashMap<DefId, Vec<(DefId, Span)>>;
+pub(super) type Calls = NumberMap<DefId, Vec<(DefId, Span)>>;
 
 /// How an argument compares with a parameter.
 #[derive(Clone, Copy, PartialEq)]
@@ -189,8 +188,8 @@ impl Checker<'_> {
 fn components(calls: &Calls) -> Vec<Vec<DefId>> {
     #[derive(Default)]
     struct Search {
-        order: HashMap<DefId, usize>,
-        low: HashMap<DefId, usize>,
+        order: NumberMap<DefId, usize>,
+        low: NumberMap<DefId, usize>,
         stack: Vec<DefId>,
         on_stack: std::collections::HashSet<DefId>,
         found: Vec<Vec<DefId>>,

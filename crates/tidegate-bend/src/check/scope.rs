@@ -1,7 +1,6 @@
 //! The local names of a term, and what each stands for.
 
-use std::collections::HashMap;
-
+use crate::hash::NumberMap;
 use super::value::V;
 use crate::load::ModuleId;
 use crate::syntax::{keyword, Symbol};
@@ -11,7 +10,7 @@ use crate::syntax::{keyword, Symbol};
 pub(crate) struct Scope {
     /// Whose global names are meant.
     pub(crate) module: ModuleId,
-    names: HashMap<Symbol, Vec<V>>,
+    names: NumberMap<Symbol, Vec<V>>,
     order: Vec<Symbol>,
 }
 
@@ -19,7 +18,7 @@ impl Scope {
     pub(crate) fn new(module: ModuleId) -> Self {
         Scope {
             module,
-            names: HashMap::new(),
+            names: NumberMap::default(),
             order: Vec::new(),
         }
     }

@@ -376,6 +376,9 @@ impl Checker<'_> {
         let named = self.book.constructor_named(self.scope.module, name);
         let wanted = want.and_then(|want| {
             let Value::Data(data, _) = *self.values.get(want) else { return None };
+            if let Some(named) = named.filter(|&named| self.book.constructor(named).data == data) {
+                return Some(named);
+            }
             let constructors = &self.book.data(data).constructors;
             constructors.iter().copied().find(|&id| self.book.constructor(id).name == name)
         });

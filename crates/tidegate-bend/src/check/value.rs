@@ -4,7 +4,7 @@
 //! from the inside (`Bound`), free ones carry a number of their own (`Var`), so that no substitution
 //! can capture. Nothing here computes: see `normal`.
 
-use std::collections::HashMap;
+use crate::hash::NumberMap;
 
 use super::book::{ConstructorId, DataId, DefId};
 use crate::syntax::{Quantity, Symbol};
@@ -55,7 +55,9 @@ pub(crate) struct Values {
     values: Vec<Value>,
     /// How many binders around each value its bound variables reach.
     reach: Vec<u32>,
-    index: HashMap<Value, V>,
+    /// One more than the greatest free variable in each value; 0 if it has none.
+    newest: Vec<u32>,
+    index: NumberMap<Value, V>,
     opaque: u32,
 }
 
@@ -65,9 +67,11 @@ impl Values {
             return known;
         }
         let reach = self.reach_of(&value);
+        let newest = self.newest_of(&value);
         let id = V(self.values.len() as u32);
         self.values.push(value.clone());
         self.reach.push(reach);
+        self.newest.push(newest);
         self.index.insert(value, id);
         id
     }
@@ -85,6 +89,15 @@ impl Values {
             reach = reach.max(self.reach[part.0 as usize].saturating_sub(binders));
         });
         reach
+    }
+
+    fn newest_of(&self, value: &Value) -> u32 {
+        let mut newest = match value {
+            Value::Var(id) => id.0 + 1,
+            _ => 0,
+        };
+        for_each_part(value, &mut |part, _| newest = newest.max(self.newest[part.0 as usize]));
+        newest
     }
 
     /// Whether the value under one binder uses it (or an outer one).
@@ -147,7 +160,7 @@ impl Values {
         if !self.is_open(body) {
             return body;
         }
-        self.rewrite(body, 0, &mut HashMap::new(), &|values, v, depth| {
+        self.rewrite(body, 0, &mut NumberMap::default(), &|values, v, depth| {
             if values.reach[v.0 as usize] <= depth {
                 return Some(v);
             }
@@ -160,7 +173,10 @@ impl Values {
 
     /// `v` as the body of a binder in place of the free variable `id`.
     pub(crate) fn abstract_over(&mut self, v: V, id: VarId) -> V {
-        self.rewrite(v, 0, &mut HashMap::new(), &|values, v, depth| {
+        self.rewrite(v, 0, &mut NumberMap::default(), &|values, v, depth| {
+            if values.newest[v.0 as usize] <= id.0 {
+                return Some(v);
+            }
             match values.get(v) {
                 Value::Var(found) if *found == id => Some(values.bound(depth)),
                 _ => None,
@@ -177,7 +193,7 @@ impl Values {
         &mut self,
         v: V,
         depth: u32,
-        memo: &mut HashMap<(V, u32), V>,
+        memo: &mut NumberMap<(V, u32), V>,
         replace: &dyn Fn(&mut Values, V, u32) -> Option<V>,
     ) -> V {
         if let Some(&known) = memo.get(&(v, depth)) {
@@ -186,15 +202,12 @@ impl Values {
         if let Some(replaced) = replace(self, v, depth) {
             return replaced;
         }
-        let mut value = self.get(v).clone();
-        let mut parts = 0;
-        for_each_part_mut(&mut value, &mut |part, binders| {
-            parts += 1;
-            *part = self.rewrite(*part, depth + binders, memo, replace);
-        });
-        if parts == 0 {
+        let value = self.get(v).clone();
+        let Some(value) = with_parts(&value, &mut |part, binders| {
+            self.rewrite(part, depth + binders, memo, replace)
+        }) else {
             return v;
-        }
+        };
         let result = match value {
             Value::NatPlus(count, rest) => self.nat_plus(count, rest),
             other => self.add(other),
@@ -202,31 +215,22 @@ impl Values {
         memo.insert((v, depth), result);
         result
     }
-
-    /// Calls `visit` on every free variable of `v`, each value once.
-    pub(crate) fn for_each_var(&self, v: V, visit: &mut dyn FnMut(VarId)) {
-        let mut seen = std::collections::HashSet::new();
-        let mut pending = vec![v];
-        while let Some(next) = pending.pop() {
-            if !seen.insert(next) {
-                continue;
-            }
-            if let Value::Var(id) = self.get(next) {
-                visit(*id);
-            }
-            for_each_part(self.get(next), &mut |part, _| pending.push(part));
-        }
-    }
 }
 
 /// Calls `visit` on the parts of a value, with the number of binders crossed.
 fn for_each_part(value: &Value, visit: &mut dyn FnMut(V, u32)) {
-    let mut copy = value.clone();
-    for_each_part_mut(&mut copy, &mut |part, binders| visit(*part, binders));
-}
-
-fn for_each_part_mut(value: &mut Value, visit: &mut dyn FnMut(&mut V, u32)) {
     match value {
+        Value::Data(_, parts) | Value::Construct(_, parts) => {
+            parts.iter().for_each(|&part| visit(part, 0));
+        }
+        Value::Apply(a, b) | Value::Meet(a, b) => [*a, *b].into_iter().for_each(|part| visit(part, 0)),
+        Value::Pi(_, _, domain, codomain) => {
+            visit(*domain, 0);
+            visit(*codomain, 1);
+        }
+        Value::Lambda(_, body) => visit(*body, 1),
+        Value::Kind(part) | Value::NatPlus(_, part) => visit(*part, 0),
+        Value::Equal(a, b, c) => [*a, *b, *c].into_iter().for_each(|part| visit(part, 0)),
         Value::Any
         | Value::Opaque(_)
         | Value::Var(_)
@@ -240,23 +244,23 @@ fn for_each_part_mut(value: &mut Value, visit: &mut dyn FnMut(&mut V, u32)) {
         | Value::F32(_)
         | Value::Char(_)
         | Value::Text(_) => {}
-        Value::Data(_, parts) | Value::Construct(_, parts) => {
-            parts.iter_mut().for_each(|part| visit(part, 0));
-        }
-        Value::Apply(a, b) | Value::Meet(a, b) => {
-            visit(a, 0);
-            visit(b, 0);
-        }
-        Value::Pi(_, _, domain, codomain) => {
-            visit(domain, 0);
-            visit(codomain, 1);
-        }
-        Value::Lambda(_, body) => visit(body, 1),
-        Value::Kind(part) | Value::NatPlus(_, part) => visit(part, 0),
-        Value::Equal(a, b, c) => {
-            visit(a, 0);
-            visit(b, 0);
-            visit(c, 0);
-        }
     }
+}
+
+/// The same value with each part replaced by what `change` makes of it; nothing if it has no parts.
+fn with_parts(value: &Value, change: &mut dyn FnMut(V, u32) -> V) -> Option<Value> {
+    Some(match value {
+        Value::Data(id, parts) => Value::Data(*id, parts.iter().map(|&part| change(part, 0)).collect()),
+        Value::Construct(id, parts) => Value::Construct(*id, parts.iter().map(|&part| change(part, 0)).collect()),
+        Value::Apply(a, b) => Value::Apply(change(*a, 0), change(*b, 0)),
+        Value::Meet(a, b) => Value::Meet(change(*a, 0), change(*b, 0)),
+        Value::Pi(quantity, name, domain, codomain) => {
+            Value::Pi(*quantity, *name, change(*domain, 0), change(*codomain, 1))
+        }
+        Value::Lambda(name, body) => Value::Lambda(*name, change(*body, 1)),
+        Value::Kind(part) => Value::Kind(change(*part, 0)),
+        Value::NatPlus(count, part) => Value::NatPlus(*count, change(*part, 0)),
+        Value::Equal(a, b, c) => Value::Equal(change(*a, 0), change(*b, 0), change(*c, 0)),
+        _ => return None,
+    })
 }

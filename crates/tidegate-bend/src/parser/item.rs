@@ -21,6 +21,9 @@ impl Parser<'_> {
         if self.take_word(keyword::DEF) {
             return self.def(false);
         }
+        if self.is_word(keyword::CASE) {
+            return self.fail("'def', 'type' or 'law' (no match takes this case: cases stand at or right of the first one)");
+        }
         if self.is_word(keyword::IMPORT) {
             return self.fail("'def', 'type' or 'law' (imports stand at the head of the file)");
         }
