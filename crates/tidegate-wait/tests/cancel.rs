@@ -793,6 +793,50 @@ fn leaked_operations_of_a_token() {
 }
 
 #[test]
+fn entries_give_their_references_back() {
+    // C5, O3: the wait's owner is a token with a kept callback, which goes exactly when its last reference does.
+    let clock = ManualClock::new();
+    clock.enter(|| {
+        for way in 0..4 {
+            let (ledger, limit, token) = (Ledger::default(), CancelToken::new(), CancelToken::new());
+            let value = ledger.value(way);
+            token
+                .on_cancel(move || {
+                    let _value = value;
+                })
+                .keep();
+            let waiting = token.clone();
+            // SAFETY: the handle is given back below, when nobody looks at the wait any more.
+            let waiting: &'static CancelToken = unsafe { &*Box::into_raw(Box::new(waiting)) };
+            let mut wait = Box::pin(waiting.cancelled().cancel_on_owned(limit.clone()).timeout(SECOND));
+            assert!(end(&mut wait).is_pending());
+            match way {
+                0 => {}
+                1 => assert!(limit.cancel()),
+                2 => clock.advance(SECOND),
+                3 => std::mem::forget(std::mem::replace(
+                    &mut wait,
+                    Box::pin(waiting.cancelled().cancel_on_owned(limit.clone()).timeout(SECOND)),
+                )),
+                _ => unreachable!(),
+            }
+            assert_eq!(end(&mut wait).is_ready(), way == 1 || way == 2);
+            drop(wait);
+            // SAFETY: made by `Box::into_raw` above.
+            drop(unsafe { Box::from_raw(std::ptr::from_ref(waiting).cast_mut()) });
+            drop(token);
+            if way > 2 {
+                assert_eq!(ledger.dropped(), 0, "held by a leaked wait's limits");
+                clock.advance(SECOND);
+                assert_eq!(ledger.dropped(), 0, "by the other one still");
+                limit.cancel();
+            }
+            assert_eq!(ledger.dropped(), 1, "{way}");
+        }
+    });
+}
+
+#[test]
 fn two_tokens_that_wait_for_each_other() {
     // C1: settling an operation under one token's lock takes the other's waiters' lock, a leaf.
     for round in 0..if cfg!(miri) { 4 } else { 500 } {
