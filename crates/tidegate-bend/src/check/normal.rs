@@ -350,6 +350,8 @@ impl Checker<'_> {
             let next = self.whnf(next);
             match self.values.get(next).clone() {
                 Value::Equal(..) => return true,
+                // A refutation: it answers nothing that runs.
+                Value::Data(id, _) if id == self.builtin.empty => return true,
                 Value::Pi(_, _, _, codomain) if depth < 1_000 => {
                     let id = self.fresh_var(crate::syntax::keyword::WILDCARD);
                     let var = self.values.var(id);

@@ -345,12 +345,16 @@ impl Parser<'_> {
             self.bump();
         }
         let tighter = operator.level() + u8::from(!operator.is_right());
-        let right = self.term(tighter)?;
+        let first = self.here();
+        let mut right = self.term(tighter)?;
+        if glued_family && ["->", "&", "|"].iter().any(|looser| self.is(looser)) {
+            right = self.continue_term(right, first, 0)?;
+        }
         if operator == Operator::Less && (self.is(">") || self.is(",")) {
             return self.family(left, right, start).map(Some);
         }
         if glued_family && operator.level() < level {
-            return self.fail("'>' or ',' (a compound first type argument takes parentheses)");
+            return self.fail("'>' or ',' after a type argument");
         }
         self.add(Expr::Binary(operator, left, right), start).map(Some)
     }
