@@ -124,7 +124,9 @@ fn wide_trees() {
         .iter()
         .map(|child| {
             let registered = registered.clone();
-            child.on_cancel(move || drop(registered.fetch_add(1, Ordering::SeqCst)))
+            child.on_cancel(move || {
+                registered.fetch_add(1, Ordering::SeqCst);
+            })
         })
         .collect();
     // A third leaves before, from anywhere.
@@ -485,10 +487,14 @@ fn callbacks_may_do_anything_with_tokens() {
             let child = token.child();
             assert!(child.is_cancelled() && !token.cancel());
             let nested = ran.clone();
-            drop(token.on_cancel(move || drop(nested.fetch_add(10, Ordering::SeqCst))));
+            drop(token.on_cancel(move || {
+                nested.fetch_add(10, Ordering::SeqCst);
+            }));
             let registration = other.on_cancel({
                 let ran = ran.clone();
-                move || drop(ran.fetch_add(100, Ordering::SeqCst))
+                move || {
+                    ran.fetch_add(100, Ordering::SeqCst);
+                }
             });
             assert!(other.cancel(), "a cancellation inside a callback");
             drop(registration);
@@ -769,7 +775,9 @@ fn leaked_operations_of_a_token() {
     // G9, C5: leaked entries give their owners back when the token is cancelled or goes.
     for cancel in [true, false] {
         let (queue, token) = (WaitQueue::<u32>::new(), CancelToken::new());
-        let static_token: &'static CancelToken = Box::leak(Box::new(token.clone()));
+        let handle = Box::into_raw(Box::new(token.clone()));
+        // SAFETY: given back below, when nobody looks at the leaked operations any more.
+        let static_token: &'static CancelToken = unsafe { &*handle };
         for _ in 0..3 {
             let mut leaked = Box::pin(queue.park().cancel_on(static_token));
             assert!(leaked.as_mut().enter());
@@ -779,8 +787,8 @@ fn leaked_operations_of_a_token() {
         if cancel {
             token.cancel();
         }
-        // SAFETY: the leaked operations that borrow the handle are never looked at again.
-        drop(unsafe { Box::from_raw(std::ptr::from_ref(static_token).cast_mut()) });
+        // SAFETY: made by `Box::into_raw` above.
+        drop(unsafe { Box::from_raw(handle) });
         drop(token);
     }
     // A wait for a token, limited by another.
@@ -805,9 +813,9 @@ fn entries_give_their_references_back() {
                     let _value = value;
                 })
                 .keep();
-            let waiting = token.clone();
-            // SAFETY: the handle is given back below, when nobody looks at the wait any more.
-            let waiting: &'static CancelToken = unsafe { &*Box::into_raw(Box::new(waiting)) };
+            let handle = Box::into_raw(Box::new(token.clone()));
+            // SAFETY: given back below, when nobody looks at the wait any more.
+            let waiting: &'static CancelToken = unsafe { &*handle };
             let mut wait = Box::pin(waiting.cancelled().cancel_on_owned(limit.clone()).timeout(SECOND));
             assert!(end(&mut wait).is_pending());
             match way {
@@ -823,7 +831,7 @@ fn entries_give_their_references_back() {
             assert_eq!(end(&mut wait).is_ready(), way == 1 || way == 2);
             drop(wait);
             // SAFETY: made by `Box::into_raw` above.
-            drop(unsafe { Box::from_raw(std::ptr::from_ref(waiting).cast_mut()) });
+            drop(unsafe { Box::from_raw(handle) });
             drop(token);
             if way > 2 {
                 assert_eq!(ledger.dropped(), 0, "held by a leaked wait's limits");
@@ -869,8 +877,12 @@ fn sleeps_and_waits_cancelled_from_other_threads() {
         let short = Duration::from_micros(round * 3);
         std::thread::scope(|scope| {
             scope.spawn(|| assert!(sleep(SECOND * 100).cancel_on(&token).timeout(short).wait().is_err()));
-            scope.spawn(|| drop(other.cancelled().cancel_on(&token).timeout(short).wait()));
-            scope.spawn(|| drop(queue.park().timeout(short).cancel_on(&token).wait()));
+            scope.spawn(|| {
+                let _ = other.cancelled().cancel_on(&token).timeout(short).wait();
+            });
+            scope.spawn(|| {
+                let _ = queue.park().timeout(short).cancel_on(&token).wait();
+            });
             token.cancel();
         });
         assert_eq!(queue.parked(), 0);
@@ -896,7 +908,9 @@ fn a_waker_that_panics_strands_nobody() {
     }
     let ran = Arc::new(AtomicUsize::new(0));
     let in_callback = ran.clone();
-    let _registration = child.on_cancel(move || drop(in_callback.fetch_add(1, Ordering::SeqCst)));
+    let _registration = child.on_cancel(move || {
+        in_callback.fetch_add(1, Ordering::SeqCst);
+    });
     hooks.activate(true);
     assert!(root.cancel());
     assert_eq!((hooks.wakes(), woken.count(), ran.load(Ordering::SeqCst)), (8, 72, 1));

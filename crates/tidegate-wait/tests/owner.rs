@@ -326,7 +326,7 @@ fn values_of_any_size_and_alignment() {
     carries(|tag| Sixteen([tag; 3]), |value, tag| value.0 == [tag; 3]);
     carries(Page, |value, tag| value.0 == tag);
     carries(|_| EmptyPage, |_, _| true);
-    carries(|tag| Box::new(tag), |value, tag| **value == tag);
+    carries(Box::new, |value, tag| **value == tag);
 }
 
 #[test]

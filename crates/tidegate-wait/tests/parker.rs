@@ -18,7 +18,8 @@ fn many_wakes_are_one_token() {
     let parker = Parker::new();
     for _ in 0..5 {
         parker.waker().wake_by_ref();
-        parker.waker().clone().wake();
+        let waker = parker.waker().clone();
+        waker.wake();
     }
     parker.park();
     // The second park waits for a wake of its own.

@@ -69,8 +69,9 @@ fn wakes_the_number_asked_for() {
 #[test]
 fn wake_all_wakes_those_present_without_a_grant() {
     let queue = WaitQueue::<u32>::new();
-    let mut parks = parked(&queue, 100);
-    assert_eq!(queue.wake_all(), 100);
+    let n = if cfg!(miri) { 34 } else { 100 };
+    let mut parks = parked(&queue, n);
+    assert_eq!(queue.wake_all(), n);
     assert_eq!(queue.wake_all(), 0);
     let mut late = parked(&queue, 1);
     drop(parks.pop());
@@ -167,7 +168,8 @@ fn cancelled_while_wake_all_is_under_way() {
 fn close_ends_everything_once_and_for_all() {
     // G7; CASE 21.
     let queue = WaitQueue::<u32>::new();
-    let mut parks = parked(&queue, 50);
+    let n = if cfg!(miri) { 34 } else { 50 };
+    let mut parks = parked(&queue, n);
     let (woken, waker) = Woken::new();
     for park in &mut parks {
         assert!(poll(park.as_mut(), &waker).is_pending());
@@ -176,7 +178,7 @@ fn close_ends_everything_once_and_for_all() {
     queue.close();
     queue.close();
     assert!(queue.is_closed());
-    assert_eq!(woken.count(), 50);
+    assert_eq!(woken.count(), n);
     for park in &mut parks {
         for _ in 0..3 {
             assert_eq!(end(park), Poll::Ready(Err(ParkError::Closed)), "said again and again (P3)");
@@ -861,14 +863,13 @@ fn grants_of_any_size_and_alignment() {
     carries(|_| (), |_, _| true);
     carries(|tag| tag, |grant, tag| *grant == tag);
     carries(|tag| [tag; 7], |grant, tag| *grant == [tag; 7]);
-    carries(|tag| [u64::from(tag); 3], |grant, tag| *grant == [u64::from(tag); 3]);
     carries(|tag| [u64::from(tag); 9], |grant, tag| *grant == [u64::from(tag); 9]);
     carries(u128::from, |grant, tag| *grant == u128::from(tag));
     carries(|tag| Sixteen([tag; 3]), |grant, tag| grant.0 == [tag; 3]);
     carries(|tag| Line([tag; 200]), |grant, tag| grant.0 == [tag; 200]);
     carries(Page, |grant, tag| grant.0 == tag && std::ptr::from_ref(grant).addr() % 4096 == 0);
     carries(|_| EmptyPage, |grant, _| std::ptr::from_ref(grant).addr() % 4096 == 0);
-    carries(|tag| Box::new(tag), |grant, tag| **grant == tag);
+    carries(Box::new, |grant, tag| **grant == tag);
 }
 
 #[test]
