@@ -10,7 +10,8 @@ use crate::support::Look;
 /// channel reaches after decades (60 bits; the last laps before they would run into the flags).
 #[test]
 fn values_arrive_in_order_in_every_lap() {
-    for cap in [1, 2, 3, 4, 5, 7, 8, 9, 64] {
+    let caps: &[usize] = if cfg!(miri) { &[1, 2, 5] } else { &[1, 2, 3, 4, 5, 7, 8, 9, 64] };
+    for &cap in caps {
         let lap = (cap as u64 + 1).next_power_of_two();
         for first in [0, 1, (1 << 59) / lap - 2, (1 << 60) / lap - 40] {
             let (tx, rx) = bounded_from_lap(cap, first).unwrap();

@@ -76,8 +76,7 @@ unsafe impl Owner for Core {
     #[inline]
     fn unlock(&self, tail: u64) {
         debug_assert!(tail & LOCK == 0);
-        // Ordering: Release pairs with Acquire in `lock` and in every look at the tail.
-        self.tail.0.store(tail, Ordering::Release);
+        self.store_tail(tail);
     }
 
     #[inline]
@@ -136,6 +135,19 @@ impl Core {
             self.locked.0.tx.init();
             self.locked.0.rx.init();
         }
+    }
+
+    /// Stores the tail, which the caller has locked. A plain store: other lockers' `fetch_or` changes nothing meanwhile.
+    ///
+    /// Loom needs a read-modify-write: it does not know that nothing can come between a `fetch_or` and the value that it
+    /// read, and lets the locker read its own, older word for ever.
+    #[inline(always)]
+    pub(super) fn store_tail(&self, tail: u64) {
+        // Ordering: Release pairs with Acquire in `lock` and in every look at the tail.
+        #[cfg(not(loom))]
+        self.tail.0.store(tail, Ordering::Release);
+        #[cfg(loom)]
+        self.tail.0.swap(tail, Ordering::Release);
     }
 
     #[cold]

@@ -226,8 +226,8 @@ impl<T> Handle<T> {
             let Some(node) = core.tx().pop_front() else { unreachable!("I1: TXW without a parked sender") };
             let waker = (*node).take_waker();
             let next = core.ring.next(tail);
-            // I7. Ordering: Release (all), as in `send_locked`.
-            core.tail.0.store(next | LOCK, Ordering::Release);
+            // I7. Ordering: Release (all), as in `publish_locked`.
+            core.store_tail(next | LOCK);
             self.fill(tail, Self::value_of(node));
             self.stamp(tail).store(core.ring.full(position(tail)), Ordering::Release);
             let more = if core.tx().is_empty() { 0 } else { TXW };

@@ -196,8 +196,8 @@ impl<T> Handle<T> {
             return Hold::Await(tail);
         }
         let next = core.ring.next(tail);
-        // I7. Ordering: Release; who sees the new position sees the claim's order.
-        core.tail.0.store(next | LOCK, Ordering::Release);
+        // I7.
+        core.store_tail(next | LOCK);
         // SAFETY: the slot is free and the position claimed by the lock holder.
         unsafe { self.fill(tail, from) };
         // Ordering: Release as in `send_fast`.

@@ -1,0 +1,53 @@
+//! Whole threads that block: the operation, the parker and the channel together.
+
+use loom::thread;
+use tidegate_channel::{bounded, Operation, RecvError};
+
+use crate::model::on_a_large_stack;
+
+fn check(f: impl Fn() + Send + Sync + Copy + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(2);
+    builder.max_branches = 20_000;
+    builder.check(move || on_a_large_stack(f).join().unwrap());
+}
+
+/// CASE 6, G7: send, then the last sender goes, between the receiver's two looks: always the value, then the end.
+#[test]
+fn a_value_then_the_end() {
+    check(|| {
+        let (tx, rx) = bounded(1);
+        let sender = thread::spawn(move || tx.send(1).wait().unwrap());
+        assert_eq!(rx.recv().wait(), Ok(1));
+        assert_eq!(rx.recv().wait(), Err(RecvError::Closed));
+        sender.join().unwrap();
+    });
+}
+
+/// G1, G2: a blocked sender and a blocked receiver take turns at capacity 1.
+#[test]
+fn both_sides_block() {
+    check(|| {
+        let (tx, rx) = bounded(1);
+        let sender = thread::spawn(move || (0..3).for_each(|n| tx.send(n).wait().unwrap()));
+        (0..3).for_each(|n| assert_eq!(rx.recv().wait(), Ok(n)));
+        sender.join().unwrap();
+    });
+}
+
+/// CASE 8, G2: never "empty" after a completed send, nor "full" after a completed receive.
+#[test]
+fn try_twins_see_what_was_completed() {
+    check(|| {
+        let (tx, rx) = bounded(1);
+        let (tx2, rx2) = (tx.clone(), rx.clone());
+        let other = thread::spawn(move || {
+            tx2.try_send(1).unwrap();
+            rx2.try_recv().map(|value| assert_eq!(value, 1)).is_ok()
+        });
+        let here = rx.try_recv().is_ok();
+        let there = other.join().unwrap();
+        assert!(here ^ there, "exactly one of them took it");
+        assert_eq!((tx.try_send(2), rx.try_recv()), (Ok(()), Ok(2)));
+    });
+}
