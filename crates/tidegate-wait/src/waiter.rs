@@ -348,6 +348,16 @@ impl Default for Node {
     }
 }
 
+/// Under loom the end of a node counts as an access: whoever touches it after the terminal store (W2) is reported, although
+/// loom does not know that memory is freed.
+#[cfg(loom)]
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.waker.with_mut(|_| ());
+        self.links.next.with_mut(|_| ());
+    }
+}
+
 /// What every operation begins with, at a distance from its limits that does not depend on its payload.
 #[repr(C)]
 #[derive(Debug)]

@@ -59,7 +59,9 @@ fn register_and_cancel() {
         let (token, ran) = (CancelToken::new(), Arc::new(AtomicUsize::new(0)));
         let other = cancels(&token);
         let counts = ran.clone();
-        let registration = token.on_cancel(move || drop(counts.fetch_add(1, Ordering::Relaxed)));
+        let registration = token.on_cancel(move || {
+            counts.fetch_add(1, Ordering::Relaxed);
+        });
         assert!(other.join().unwrap());
         assert_eq!(ran.load(Ordering::Relaxed), 1);
         drop(registration);
@@ -279,7 +281,9 @@ fn a_leaf_is_told_once_by_cancellations_that_meet() {
         let leaf = root.child();
         let ran = Arc::new(AtomicUsize::new(0));
         let counts = ran.clone();
-        let registration = leaf.on_cancel(move || drop(counts.fetch_add(1, Ordering::Relaxed)));
+        let registration = leaf.on_cancel(move || {
+            counts.fetch_add(1, Ordering::Relaxed);
+        });
         let other = cancels(&leaf);
         root.cancel();
         other.join().unwrap();
