@@ -115,6 +115,12 @@ struct Level {
     slots: [Slot; SLOTS],
 }
 
+impl Level {
+    fn new() -> Level {
+        Level { occupied: Cell::new(0), slots: core::array::from_fn(|_| Slot::new()) }
+    }
+}
+
 /// What a turn left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -138,8 +144,14 @@ pub struct WheelCore {
     /// When the turner will look again: a new entry before it must notify.
     next_wake: Cell<u64>,
     due: Slot,
-    levels: [Level; LEVELS],
+    levels: Levels,
 }
+
+#[cfg(not(loom))]
+type Levels = [Level; LEVELS];
+/// Loom's threads have small stacks, on which an unoptimized array would stand before it is moved to its place.
+#[cfg(loom)]
+type Levels = Vec<Level>;
 
 impl WheelCore {
     pub(crate) fn new(now_ns: u64) -> WheelCore {
@@ -150,10 +162,10 @@ impl WheelCore {
             len: Cell::new(0),
             next_wake: Cell::new(FOREVER),
             due: Slot::new(),
-            levels: core::array::from_fn(|_| Level {
-                occupied: Cell::new(0),
-                slots: core::array::from_fn(|_| Slot::new()),
-            }),
+            #[cfg(not(loom))]
+            levels: core::array::from_fn(|_| Level::new()),
+            #[cfg(loom)]
+            levels: (0..LEVELS).map(|_| Level::new()).collect(),
         }
     }
 
