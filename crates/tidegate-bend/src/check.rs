@@ -11,8 +11,8 @@
 //! (`elaborated`) next to what it found out.
 
 mod affinity;
-mod book;
 mod body;
+mod book;
 mod call;
 mod cover;
 mod declare;
@@ -150,13 +150,7 @@ impl Checker<'_> {
     /// A variable that only computations see.
     fn fresh_var(&mut self, name: Symbol) -> VarId {
         let ty = self.values.any();
-        self.new_variable(Variable {
-            name,
-            ty,
-            quantity: Quantity::Many,
-            span: None,
-            origin: Origin::Local,
-        })
+        self.new_variable(Variable { name, ty, quantity: Quantity::Many, span: None, origin: Origin::Local })
     }
 
     fn new_variable(&mut self, variable: Variable) -> VarId {
@@ -230,9 +224,7 @@ impl Checker<'_> {
         let observed = self.show(kind);
         let name = self.book.names.text(name).to_owned();
         let error = self.mismatch("Data", observed, Some(span));
-        Err(Box::new(error.with_note(format!(
-            "+{name} can be used many times, so its type must be Data."
-        ))))
+        Err(Box::new(error.with_note(format!("+{name} can be used many times, so its type must be Data."))))
     }
 
     fn eval_here(&mut self, id: ExprId) -> V {

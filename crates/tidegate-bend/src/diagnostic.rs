@@ -19,10 +19,7 @@ impl Span {
     /// The range from the start of `self` to the end of `other`.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
-        Span {
-            end: other.end.max(self.end),
-            ..self
-        }
+        Span { end: other.end.max(self.end), ..self }
     }
 }
 
@@ -45,10 +42,7 @@ impl Source {
     /// The text of line `line` (from 0), without its end.
     fn line(&self, line: usize) -> &str {
         let start = self.line_starts[line] as usize;
-        let end = self
-            .line_starts
-            .get(line + 1)
-            .map_or(self.text.len(), |&next| next as usize);
+        let end = self.line_starts.get(line + 1).map_or(self.text.len(), |&next| next as usize);
         self.text[start..end].trim_end_matches(['\n', '\r'])
     }
 }
@@ -63,17 +57,8 @@ impl Sources {
     /// Adds a file and gives its number.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: String) -> u32 {
         let mut line_starts = vec![0];
-        line_starts.extend(
-            text.bytes()
-                .enumerate()
-                .filter(|&(_, byte)| byte == b'\n')
-                .map(|(at, _)| at as u32 + 1),
-        );
-        self.files.push(Source {
-            path: path.into(),
-            text: text.into(),
-            line_starts,
-        });
+        line_starts.extend(text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1));
+        self.files.push(Source { path: path.into(), text: text.into(), line_starts });
         (self.files.len() - 1) as u32
     }
 
@@ -143,15 +128,8 @@ impl Diagnostic {
 
     /// An error of a thing expected and a thing observed.
     #[must_use]
-    pub fn mismatch(
-        expected: impl Into<String>,
-        observed: impl Into<String>,
-        span: Option<Span>,
-    ) -> Self {
-        Diagnostic {
-            observed: Some(observed.into()),
-            ..Diagnostic::message(expected, span)
-        }
+    pub fn mismatch(expected: impl Into<String>, observed: impl Into<String>, span: Option<Span>) -> Self {
+        Diagnostic { observed: Some(observed.into()), ..Diagnostic::message(expected, span) }
     }
 
     /// The same, with advice.
@@ -186,11 +164,7 @@ impl Diagnostic {
     fn render_message(&self, out: &mut String) {
         let _ = match &self.observed {
             None => write!(out, "\n- message  : {}", self.expected),
-            Some(observed) => write!(
-                out,
-                "\n- expected : {}\n- observed : {observed}",
-                self.expected
-            ),
+            Some(observed) => write!(out, "\n- expected : {}\n- observed : {observed}", self.expected),
         };
     }
 
@@ -221,12 +195,8 @@ fn render_excerpt(source: &Source, span: Span, out: &mut String) {
         let _ = write!(out, "\n{:>width$}{mark}| {text}", line + 1);
         if line == at {
             let column = (span.start - source.line_starts[at]) as usize;
-            let lead: String = text
-                .get(..column)
-                .unwrap_or(text)
-                .chars()
-                .map(|c| if c == '\t' { '\t' } else { ' ' })
-                .collect();
+            let lead: String =
+                text.get(..column).unwrap_or(text).chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             let marked = text
                 .get(column..text.len().min(column + (span.end - span.start) as usize))
                 .map_or(0, |range| range.chars().count());
@@ -256,10 +226,7 @@ pub enum Failure {
 
 impl Failure {
     pub(crate) fn unreadable(path: &Path, reason: impl Into<String>) -> Self {
-        Failure::Unreadable {
-            path: path.to_owned(),
-            reason: reason.into(),
-        }
+        Failure::Unreadable { path: path.to_owned(), reason: reason.into() }
     }
 
     /// The whole report as `tidegate check` prints it, without a final newline.

@@ -52,9 +52,9 @@ pub const NAT_MAX: u64 = (1 << 48) - 1;
 
 /// Longest first: the first that matches is taken.
 const PUNCTUATION: [&str; 45] = [
-    "<&>", ".|.", ".^.", ".&.", "->", "=>", "==", "!=", "<=", "<<", "<>", "<-", "++", "&&", "||",
-    "(", ")", "[", "]", "{", "}", "<", ">", ",", ";", ":", "=", "+", "-", "*", "/", "%", "^", "&",
-    "|", "@", "~", "?", "!", "\\", ".", "$", "`", "'", "\"",
+    "<&>", ".|.", ".^.", ".&.", "->", "=>", "==", "!=", "<=", "<<", "<>", "<-", "++", "&&", "||", "(", ")", "[", "]",
+    "{", "}", "<", ">", ",", ";", ":", "=", "+", "-", "*", "/", "%", "^", "&", "|", "@", "~", "?", "!", "\\", ".", "$",
+    "`", "'", "\"",
 ];
 
 struct Lexer<'a> {
@@ -70,12 +70,7 @@ struct Lexer<'a> {
 ///
 /// # Errors
 /// The first character that starts no token, a literal out of range or not closed.
-pub fn lex(
-    text: &str,
-    from: usize,
-    file: u32,
-    names: &mut Interner,
-) -> Result<Vec<Token>, Diagnostic> {
+pub fn lex(text: &str, from: usize, file: u32, names: &mut Interner) -> Result<Vec<Token>, Box<Diagnostic>> {
     let mut lexer = Lexer {
         text,
         file,
@@ -97,7 +92,7 @@ fn is_name_part(byte: u8) -> bool {
 }
 
 impl Lexer<'_> {
-    fn run(&mut self) -> Result<(), Diagnostic> {
+    fn run(&mut self) -> Result<(), Box<Diagnostic>> {
         loop {
             let before = self.at;
             let lines = self.skip_blank();
@@ -106,14 +101,7 @@ impl Lexer<'_> {
             let start = self.at;
             let column = (start - self.line_start) as u32 + 1;
             let kind = self.token()?;
-            self.tokens.push(Token {
-                kind,
-                start: start as u32,
-                end: self.at as u32,
-                column,
-                spaced,
-                first,
-            });
+            self.tokens.push(Token { kind, start: start as u32, end: self.at as u32, column, spaced, first });
             if kind == TokenKind::End {
                 return Ok(());
             }
@@ -136,16 +124,14 @@ impl Lexer<'_> {
                 }
                 b' ' | b'\t' | b'\r' => self.at += 1,
                 b'#' => {
-                    self.at = self.text[self.at..]
-                        .find('\n')
-                        .map_or(self.text.len(), |end| self.at + end);
+                    self.at = self.text[self.at..].find('\n').map_or(self.text.len(), |end| self.at + end);
                 }
                 _ => return lines,
             }
         }
     }
 
-    fn token(&mut self) -> Result<TokenKind, Diagnostic> {
+    fn token(&mut self) -> Result<TokenKind, Box<Diagnostic>> {
         if self.at >= self.text.len() {
             return Ok(TokenKind::End);
         }
@@ -177,7 +163,7 @@ impl Lexer<'_> {
         TokenKind::Name(self.names.intern(&self.text[start..self.at]))
     }
 
-    fn punctuation(&mut self) -> Result<TokenKind, Diagnostic> {
+    fn punctuation(&mut self) -> Result<TokenKind, Box<Diagnostic>> {
         let rest = &self.text[self.at..];
         if let Some(punct) = PUNCTUATION.iter().find(|punct| rest.starts_with(**punct)) {
             self.at += punct.len();
@@ -195,7 +181,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<TokenKind, Diagnostic> {
+    fn number(&mut self) -> Result<TokenKind, Box<Diagnostic>> {
         let start = self.at;
         self.digits();
         let whole = self.at;
@@ -235,7 +221,7 @@ impl Lexer<'_> {
     }
 
     /// A number must not run into a name.
-    fn no_suffix(&mut self, start: usize, expected: &str) -> Result<(), Diagnostic> {
+    fn no_suffix(&mut self, start: usize, expected: &str) -> Result<(), Box<Diagnostic>> {
         if !is_name_part(self.byte(0)) {
             return Ok(());
         }
@@ -245,7 +231,7 @@ impl Lexer<'_> {
         Err(self.error(expected, start))
     }
 
-    fn string(&mut self) -> Result<TokenKind, Diagnostic> {
+    fn string(&mut self) -> Result<TokenKind, Box<Diagnostic>> {
         let start = self.at;
         let column_of = self.line_start;
         self.at += 1;
@@ -265,7 +251,7 @@ impl Lexer<'_> {
         Ok(TokenKind::Text(self.names.intern(&value)))
     }
 
-    fn character(&mut self) -> Result<TokenKind, Diagnostic> {
+    fn character(&mut self) -> Result<TokenKind, Box<Diagnostic>> {
         let start = self.at;
         self.at += 1;
         if self.byte(0) == b'\'' || self.at >= self.text.len() {
@@ -280,7 +266,7 @@ impl Lexer<'_> {
     }
 
     /// One character of a literal, an escape included.
-    fn scalar(&mut self) -> Result<char, Diagnostic> {
+    fn scalar(&mut self) -> Result<char, Box<Diagnostic>> {
         let start = self.at;
         let found = self.text[start..].chars().next().unwrap_or('\0');
         self.at += found.len_utf8();
@@ -305,7 +291,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn unicode(&mut self, start: usize) -> Result<char, Diagnostic> {
+    fn unicode(&mut self, start: usize) -> Result<char, Box<Diagnostic>> {
         let digits = self.text[self.at..].strip_prefix('{').and_then(|rest| {
             let digits = rest.split_once('}')?.0;
             let hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -320,20 +306,16 @@ impl Lexer<'_> {
         })
     }
 
-    fn error(&self, expected: &str, start: usize) -> Diagnostic {
+    fn error(&self, expected: &str, start: usize) -> Box<Diagnostic> {
         let end = self.at.max(start + 1).min(self.text.len());
         let observed = match self.text.get(start..end) {
             Some(text) if !text.is_empty() => format!("'{text}'"),
             _ => String::from("the end of the file"),
         };
-        Diagnostic::mismatch(
+        Box::new(Diagnostic::mismatch(
             expected,
             observed,
-            Some(Span {
-                file: self.file,
-                start: start as u32,
-                end: end as u32,
-            }),
-        )
+            Some(Span { file: self.file, start: start as u32, end: end as u32 }),
+        ))
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::base;
 use crate::check::DefId;
-use crate::diagnostic::{Diagnostic, Failure, Sources};
+use crate::diagnostic::{Diagnostic, Failure, Sources, Span};
 use crate::hash::NumberMap;
 use crate::parser;
 use crate::syntax::{Interner, Symbol, Tree};
@@ -70,10 +70,7 @@ pub(crate) fn load(path: &Path, text: Option<String>) -> Result<Loaded, Failure>
     };
     match loader.program(path, text) {
         Ok(()) => Ok(loader.loaded),
-        Err(error) => Err(Failure::Rejected {
-            sources: loader.loaded.sources,
-            errors: vec![error],
-        }),
+        Err(error) => Err(Failure::Rejected { sources: loader.loaded.sources, errors: vec![*error] }),
     }
 }
 
@@ -98,7 +95,7 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 impl Loader {
-    fn program(&mut self, path: &Path, text: String) -> Result<(), Diagnostic> {
+    fn program(&mut self, path: &Path, text: String) -> Result<(), Box<Diagnostic>> {
         let key = canonical(path);
         self.visits.insert(key.clone(), Visit::Open);
         let file = self.loaded.sources.add(path, text);
@@ -112,15 +109,11 @@ impl Loader {
     }
 
     fn add_module(&mut self, tree: Tree) -> ModuleId {
-        self.loaded.modules.push(Module {
-            tree,
-            aliases: NumberMap::default(),
-            filled_by: NumberMap::default(),
-        });
+        self.loaded.modules.push(Module { tree, aliases: NumberMap::default(), filled_by: NumberMap::default() });
         ModuleId(self.loaded.modules.len() as u32 - 1)
     }
 
-    fn base(&mut self) -> Result<(), Diagnostic> {
+    fn base(&mut self) -> Result<(), Box<Diagnostic>> {
         let file = self.loaded.sources.add("Base", base::SOURCE.concat());
         let tree = parser::parse(&self.loaded.sources.file(file).text, file, &mut self.loaded.names)?;
         let id = self.add_module(tree);
@@ -129,7 +122,7 @@ impl Loader {
     }
 
     /// Loads what `module` imports; `path` is its own file.
-    fn imports(&mut self, module: ModuleId, path: &Path) -> Result<(), Diagnostic> {
+    fn imports(&mut self, module: ModuleId, path: &Path) -> Result<(), Box<Diagnostic>> {
         let imports = self.loaded.modules[module.0 as usize].tree.imports.clone();
         for import in imports {
             let Some((target, alias)) = import.module else {
@@ -137,42 +130,41 @@ impl Loader {
                 continue;
             };
             let full = path.parent().unwrap_or(Path::new("")).join(&target);
-            let id = self
-                .module(&full)
-                .map_err(|(expected, observed)| Diagnostic::mismatch(expected, observed, Some(import.span)))
-                .and_then(|loaded| loaded)?;
+            let id = self.module(&full, &target, import.span)?;
             self.loaded.modules[module.0 as usize].aliases.insert(alias, id);
         }
         Ok(())
     }
 
-    /// The module of a file. The outer error is about the import, the inner about the file.
-    #[allow(clippy::type_complexity)]
-    fn module(&mut self, path: &Path) -> Result<Result<ModuleId, Diagnostic>, (String, String)> {
+    /// The module of a file that an import at `span` spells as `written`.
+    fn module(&mut self, path: &Path, written: &str, span: Span) -> Result<ModuleId, Box<Diagnostic>> {
         let key = canonical(path);
+        let refuse =
+            |expected: &str, observed: String| Err(Box::new(Diagnostic::mismatch(expected, observed, Some(span))));
         match self.visits.get(&key) {
-            Some(Visit::Done(id)) => return Ok(Ok(*id)),
+            Some(Visit::Done(id)) => return Ok(*id),
             Some(Visit::Open) => {
-                let observed = format!("{} imports itself, by way of this import", shown(path));
-                return Err((String::from("imports without a cycle"), observed));
+                let observed = format!("{written} imports itself, by way of this import");
+                return refuse("imports without a cycle", observed);
             }
             None => {}
         }
         if self.visits.len() > MAX_FILES {
-            return Err((format!("at most {MAX_FILES} files"), String::from("more")));
+            return refuse("a program of fewer files", format!("more than {MAX_FILES}"));
         }
-        let text = read(path).map_err(|reason| {
-            (String::from("a file that can be read"), format!("{}: {reason}", shown(path)))
-        })?;
+        let text = match read(path) {
+            Ok(text) => text,
+            Err(reason) => return refuse("a file that can be read", format!("{written}: {reason}")),
+        };
         self.visits.insert(key.clone(), Visit::Open);
         let loaded = self.parse_module(path, text);
         if let Ok(id) = loaded {
             self.visits.insert(key, Visit::Done(id));
         }
-        Ok(loaded)
+        loaded
     }
 
-    fn parse_module(&mut self, path: &Path, text: String) -> Result<ModuleId, Diagnostic> {
+    fn parse_module(&mut self, path: &Path, text: String) -> Result<ModuleId, Box<Diagnostic>> {
         let file = self.loaded.sources.add(tidy(path), text);
         let tree = parser::parse(&self.loaded.sources.file(file).text, file, &mut self.loaded.names)?;
         let id = self.add_module(tree);
@@ -187,10 +179,6 @@ const MAX_FILES: usize = 10_000;
 
 fn canonical(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| tidy(path))
-}
-
-fn shown(path: &Path) -> String {
-    tidy(path).display().to_string()
 }
 
 /// `a/./b/../c` as `a/c`.

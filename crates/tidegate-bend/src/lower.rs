@@ -2,11 +2,11 @@
 
 use crate::check::{Book, Code, ConstructorId, DefId, Findings, VarId};
 use crate::core::{
-    Action, Bind, ConstructorInfo, CorePattern, CorePatternId, CoreRow, Definition, Function, FunctionId, Node,
-    NodeId, Program, Slot, Tag,
+    Action, Bind, ConstructorInfo, CorePattern, CorePatternId, CoreRow, Definition, Function, FunctionId, Node, NodeId,
+    Program, Slot, Tag,
 };
-use crate::hash::NumberMap;
 use crate::elaborated::{Binding, CheckedPattern, CheckedPatternId, Elaborated, Row, Step, Term, TermId};
+use crate::hash::NumberMap;
 use crate::syntax::Symbol;
 
 /// The frame of the function that is being lowered.
@@ -51,17 +51,15 @@ pub(crate) fn lower(book: &Book, findings: &Findings) -> Program {
         book,
         elaborated: &findings.elaborated,
         arities,
-        program: Program {
-            main: findings.main,
-            ..Program::default()
-        },
+        program: Program { main: findings.main, ..Program::default() },
         texts: NumberMap::default(),
         name: String::new(),
         frame: Frame::default(),
     };
     lowering.constructors();
     for (at, code) in findings.code.iter().enumerate() {
-        let definition = lowering.definition(DefId(at as u32), code.as_ref().map(|code| (&code.parameters[..], code.body)));
+        let definition =
+            lowering.definition(DefId(at as u32), code.as_ref().map(|code| (&code.parameters[..], code.body)));
         lowering.program.definitions.push(definition);
     }
     lowering.program
@@ -118,13 +116,7 @@ impl Lowering<'_> {
     }
 
     fn function(&mut self, captures: Vec<Slot>, arity: u32, slots: u32, body: NodeId) -> FunctionId {
-        self.program.functions.push(Function {
-            name: self.name.clone(),
-            captures,
-            arity,
-            slots,
-            body,
-        });
+        self.program.functions.push(Function { name: self.name.clone(), captures, arity, slots, body });
         FunctionId(self.program.functions.len() as u32 - 1)
     }
 
@@ -144,10 +136,7 @@ impl Lowering<'_> {
     }
 
     fn tag(&self, id: ConstructorId) -> Tag {
-        Tag {
-            index: self.book.constructor(id).tag,
-            constructor: id.0,
-        }
+        Tag { index: self.book.constructor(id).tag, constructor: id.0 }
     }
 
     /// The slot of a variable; one of an outer function is captured.

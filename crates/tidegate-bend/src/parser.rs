@@ -40,23 +40,14 @@ struct Parser<'a> {
 ///
 /// # Errors
 /// The first thing that is not Bend.
-pub fn parse(text: &str, file: u32, names: &mut Interner) -> Result<Tree, Diagnostic> {
+pub fn parse(text: &str, file: u32, names: &mut Interner) -> Result<Tree, Box<Diagnostic>> {
     let (imports, from) = split_imports(text, file, names)?;
     let tokens = lex(text, from, file, names)?;
     let mut tree = Tree::default();
     tree.imports = imports;
-    let mut parser = Parser {
-        text,
-        file,
-        names,
-        tokens,
-        at: 0,
-        tree,
-        depths: Vec::new(),
-        nesting: 0,
-    };
+    let mut parser = Parser { text, file, names, tokens, at: 0, tree, depths: Vec::new(), nesting: 0 };
     while parser.peek() != TokenKind::End {
-        let declaration = parser.declaration().map_err(|error| *error)?;
+        let declaration = parser.declaration()?;
         parser.tree.declarations.push(declaration);
     }
     Ok(parser.tree)
@@ -135,21 +126,13 @@ impl Parser<'_> {
     }
 
     fn span_of(&self, token: Token) -> Span {
-        Span {
-            file: self.file,
-            start: token.start,
-            end: token.end,
-        }
+        Span { file: self.file, start: token.start, end: token.end }
     }
 
     /// From byte `start` to the end of the last token taken.
     fn span_from(&self, start: u32) -> Span {
         let end = self.at.checked_sub(1).map_or(start, |last| self.tokens[last].end);
-        Span {
-            file: self.file,
-            start,
-            end: end.max(start),
-        }
+        Span { file: self.file, start, end: end.max(start) }
     }
 
     fn here(&self) -> u32 {
@@ -167,11 +150,7 @@ impl Parser<'_> {
     /// An error at the current token.
     fn fail<T>(&self, expected: impl Into<String>) -> Parsed<T> {
         let token = self.token();
-        Err(Box::new(Diagnostic::mismatch(
-            expected,
-            self.observed(token),
-            Some(self.span_of(token)),
-        )))
+        Err(Box::new(Diagnostic::mismatch(expected, self.observed(token), Some(self.span_of(token)))))
     }
 
     /// An error about text that was read already.
@@ -182,8 +161,7 @@ impl Parser<'_> {
     fn too_deep<T>(&self, span: Span) -> Parsed<T> {
         let message = format!("a term nested at most {MAX_DEPTH} levels deep");
         Err(Box::new(
-            Diagnostic::message(message, Some(span))
-                .with_note("give the inner part a definition of its own."),
+            Diagnostic::message(message, Some(span)).with_note("give the inner part a definition of its own."),
         ))
     }
 

@@ -35,7 +35,9 @@ fn comments_and_blank_lines() {
 
 #[test]
 fn tabs_and_carriage_returns_are_white_space() {
-    pass("def f(m: Maybe<U32>) -> U32:\r\n\tmatch m:\r\n\t\tcase None{}:\r\n\t\t\t0\r\n\t\tcase Some{x}:\r\n\t\t\tx\r\n");
+    pass(
+        "def f(m: Maybe<U32>) -> U32:\r\n\tmatch m:\r\n\t\tcase None{}:\r\n\t\t\t0\r\n\t\tcase Some{x}:\r\n\t\t\tx\r\n",
+    );
 }
 
 #[test]
@@ -48,8 +50,10 @@ fn types_with_and_without_parameters() {
 
 #[test]
 fn a_field_may_mention_an_earlier_one() {
-    pass("def Choice(b: Bool) -> Type:\n  match b:\n    case True{}: U32\n    case False{}: String\n\n\
-          type Dep is Type:\n  Dep{-tag: Bool, value: Choice(tag)}\n\ndef f() -> Dep:\n  Dep{True{}, 1}\n");
+    pass(
+        "def Choice(b: Bool) -> Type:\n  match b:\n    case True{}: U32\n    case False{}: String\n\n\
+          type Dep is Type:\n  Dep{-tag: Bool, value: Choice(tag)}\n\ndef f() -> Dep:\n  Dep{True{}, 1}\n",
+    );
 }
 
 #[test]
@@ -83,9 +87,8 @@ fn inequalities_are_refutations() {
 
 #[test]
 fn a_rewrite_names_its_equation() {
-    let checked = pass(
-        "def flip(-A: Type, -a: A, -b: A, e: {a == b : A}) -> {b == a : A}:\n  %p @ e : {_ == a : A};\n  {==}\n",
-    );
+    let checked =
+        pass("def flip(-A: Type, -a: A, -b: A, e: {a == b : A}) -> {b == a : A}:\n  %p @ e : {_ == a : A};\n  {==}\n");
     assert_eq!(checked.report.proofs, ["flip"]);
 }
 

@@ -124,7 +124,13 @@ fn a_match_that_splits_without_end_gets_an_answer() {
     for row in 0..width - 2 {
         text.push_str("    case");
         for column in 0..width {
-            let pattern = if column == row || column == row + 1 { " True{}" } else if column == row + 2 { " False{}" } else { " _" };
+            let pattern = if column == row || column == row + 1 {
+                " True{}"
+            } else if column == row + 2 {
+                " False{}"
+            } else {
+                " _"
+            };
             text.push_str(pattern);
         }
         let _ = writeln!(text, ": {row}");

@@ -22,10 +22,76 @@ impl Random {
 }
 
 const TOKENS: [&str; 70] = [
-    "def ", "type ", "law ", "match ", "case ", "do ", "return ", "for ", "exs ", "where ", " is ", "import ", "Type", "Data",
-    "Kind", "Quant", "@unsafe\n", "f", "x", "M.y", "U32", "List", "Some", "None{}", "IO", "Nat", "(", ")", "[", "]", "{", "}",
-    "<", ">", ",", ";", ":", "=", "->", "=>", "<-", "==", "!=", "<>", "++", "<&>", "&&", "||", "&1", "&", "|", "+", "-", "*",
-    "/", " % ", "%", "@", "~", "?", "!", "1n+", "3n", "42", "1.5", "'c'", "\"s\"", "\n", "\n  ", " ",
+    "def ",
+    "type ",
+    "law ",
+    "match ",
+    "case ",
+    "do ",
+    "return ",
+    "for ",
+    "exs ",
+    "where ",
+    " is ",
+    "import ",
+    "Type",
+    "Data",
+    "Kind",
+    "Quant",
+    "@unsafe\n",
+    "f",
+    "x",
+    "M.y",
+    "U32",
+    "List",
+    "Some",
+    "None{}",
+    "IO",
+    "Nat",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "<",
+    ">",
+    ",",
+    ";",
+    ":",
+    "=",
+    "->",
+    "=>",
+    "<-",
+    "==",
+    "!=",
+    "<>",
+    "++",
+    "<&>",
+    "&&",
+    "||",
+    "&1",
+    "&",
+    "|",
+    "+",
+    "-",
+    "*",
+    "/",
+    " % ",
+    "%",
+    "@",
+    "~",
+    "?",
+    "!",
+    "1n+",
+    "3n",
+    "42",
+    "1.5",
+    "'c'",
+    "\"s\"",
+    "\n",
+    "\n  ",
+    " ",
 ];
 
 /// Text that is mostly wrong.
@@ -44,12 +110,17 @@ fn soup(random: &mut Random) -> String {
 fn term(random: &mut Random, depth: usize) -> String {
     if depth == 0 {
         return random
-            .pick(&["x", "y", "3", "2n", "1.5", "'c'", "\"s\\n\"", "&1", "Type", "Data", "{==}", "?hole", "U32.add", "Unit{}", "[]"])
+            .pick(&[
+                "x", "y", "3", "2n", "1.5", "'c'", "\"s\\n\"", "&1", "Type", "Data", "{==}", "?hole", "U32.add",
+                "Unit{}", "[]",
+            ])
             .to_owned();
     }
     let mut sub = || term(random, depth - 1);
     let (a, b, c) = (sub(), sub(), sub());
-    let operator = random.pick(&["->", "&", "|", "||", "&&", "<=", "<>", "++", "<&>", ".|.", ".^.", ".&.", "<<", ">>", "+", "-", "*", "/", "%"]);
+    let operator = random.pick(&[
+        "->", "&", "|", "||", "&&", "<=", "<>", "++", "<&>", ".|.", ".^.", ".&.", "<<", ">>", "+", "-", "*", "/", "%",
+    ]);
     match random.below(20) {
         0 => format!("f({a}, {b})"),
         1 => format!("(x => {a})"),
@@ -142,7 +213,11 @@ fn checks_of_random_programs_end_without_panic() {
     let mut random = Random(3);
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(8) {
-        let text = if random.below(2) == 0 { soup(&mut random) } else { program(&mut random).replace("import ./m.bend as M\n", "") };
+        let text = if random.below(2) == 0 {
+            soup(&mut random)
+        } else {
+            program(&mut random).replace("import ./m.bend as M\n", "")
+        };
         let begun = Instant::now();
         let _ = check_text("random.bend", &text, Options { library: true });
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?} for:\n{text}", begun.elapsed());
@@ -175,5 +250,18 @@ fn checks_of_damaged_programs_end_without_panic() {
             }
         }
         let _ = check_text("damaged.bend", &text, Options { library: true });
+    }
+}
+
+/// Texts that once did not read back.
+#[test]
+fn blocks_in_last_place_read_back() {
+    for body in [
+        "do IO<Unit>:\n    A <- b do IO<Unit>:\n   n(1)\n    c",
+        "x = do IO<Unit>:\n    a\n  x",
+        "x y = a do IO<Unit>:\n    a\n  x",
+        "%e : do M<>: a b",
+    ] {
+        assert!(reads_back(&format!("def f() -> U32:\n  {body}\n")), "{body}");
     }
 }

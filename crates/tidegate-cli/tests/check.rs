@@ -88,14 +88,17 @@ fn files_without_a_proper_main() {
     refused(&file(&folder, "comment.bend", "# nothing\n"), "- observed : no main");
     refused(&file(&folder, "none.bend", "import Base\n\ndef f() -> U32:\n  0\n"), "- observed : no main");
     refused(&file(&folder, "wrong.bend", "import Base\n\ndef main(x: U32) -> U32:\n  x\n"), "main without parameters");
-    let output = tidegate(&["check", "--library", &file(&folder, "library.bend", "import Base\n\ndef f() -> U32:\n  0\n")]);
+    let output =
+        tidegate(&["check", "--library", &file(&folder, "library.bend", "import Base\n\ndef f() -> U32:\n  0\n")]);
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
 fn a_pure_main_is_a_program() {
     let folder = folder("pure");
-    for (name, result, value) in [("n", "Nat", "3n"), ("l", "List<U32>", "[1, 2]"), ("s", "String", "\"text\""), ("b", "Bool", "True{}")] {
+    for (name, result, value) in
+        [("n", "Nat", "3n"), ("l", "List<U32>", "[1, 2]"), ("s", "String", "\"text\""), ("b", "Bool", "True{}")]
+    {
         let text = format!("import Base\n\ndef main() -> {result}:\n  {value}\n");
         let output = tidegate(&["check", &file(&folder, &format!("{name}.bend"), text)]);
         assert!(output.status.success(), "{}", stderr(&output));
@@ -159,7 +162,14 @@ fn json_for_editors() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(stderr(&output), "");
     let object = stdout(&output);
-    for part in ["\"ok\":false", "\"line\":4", "\"column\":10", "\"end_column\":11", "\"observed\":\"x\"", "\"definition\":\"main\""] {
+    for part in [
+        "\"ok\":false",
+        "\"line\":4",
+        "\"column\":10",
+        "\"end_column\":11",
+        "\"observed\":\"x\"",
+        "\"definition\":\"main\"",
+    ] {
         assert!(object.contains(part), "{object} lacks {part}");
     }
     let output = tidegate(&["check", "--json", folder.join("nowhere.bend").to_str().expect("a plain path")]);
@@ -188,4 +198,20 @@ fn help_version_and_completions() {
     }
     assert_eq!(tidegate(&["chek"]).status.code(), Some(2));
     assert_eq!(tidegate(&["check"]).status.code(), Some(2));
+}
+
+/// Every example of `docs/bend.md` is a program or a library that passes.
+#[test]
+fn the_documentation_passes() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bend.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let folder = folder("documentation");
+    let examples: Vec<&str> = page.split("```bend\n").skip(1).filter_map(|part| part.split("```").next()).collect();
+    assert!(examples.len() > 10);
+    for (number, example) in examples.iter().enumerate() {
+        let path = file(&folder, &format!("example{number}.bend"), example);
+        let library: &[&str] = if example.contains("def main") { &[] } else { &["--library"] };
+        let output = tidegate(&[&["check", &path], library].concat());
+        assert!(output.status.success(), "{example}\n{}", stderr(&output));
+    }
 }

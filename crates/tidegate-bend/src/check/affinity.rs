@@ -5,10 +5,10 @@
 //! the cost is that of the uses, not of the variables in scope. A variable that was matched is used
 //! through the variables of its pattern.
 
-use crate::hash::NumberMap;
 use super::value::VarId;
 use super::{Checked, Checker, Origin};
 use crate::diagnostic::Span;
+use crate::hash::NumberMap;
 use crate::syntax::Quantity;
 
 /// The table of uses.
@@ -132,9 +132,8 @@ impl Checker<'_> {
 
     /// Checks the uses of variables that a pattern bound.
     pub(super) fn close_parts(&mut self, parts: &[VarId]) -> Checked<()> {
-        let twice = parts
-            .iter()
-            .find(|&&id| self.affinity.count(id) > 1 && self.variable(id).quantity == Quantity::One);
+        let twice =
+            parts.iter().find(|&&id| self.affinity.count(id) > 1 && self.variable(id).quantity == Quantity::One);
         match twice {
             None => Ok(()),
             Some(&id) => Err(self.consumed_twice(id)),

@@ -104,14 +104,13 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    pub(crate) fn new(names: Interner, modules: Vec<Module>, base_visible: bool, texts: Vec<std::sync::Arc<str>>) -> Self {
-        Book {
-            names,
-            modules,
-            base_visible,
-            texts,
-            ..Book::default()
-        }
+    pub(crate) fn new(
+        names: Interner,
+        modules: Vec<Module>,
+        base_visible: bool,
+        texts: Vec<std::sync::Arc<str>>,
+    ) -> Self {
+        Book { names, modules, base_visible, texts, ..Book::default() }
     }
 
     pub(crate) fn def(&self, id: DefId) -> &Def {
@@ -127,7 +126,7 @@ impl Book {
     }
 
     /// Declares what `module` declares.
-    pub(crate) fn declare_module(&mut self, module: ModuleId) -> Result<(), Diagnostic> {
+    pub(crate) fn declare_module(&mut self, module: ModuleId) -> Result<(), Box<Diagnostic>> {
         let count = self.modules[module.0 as usize].tree.declarations.len();
         for at in 0..count {
             let declaration = &self.modules[module.0 as usize].tree.declarations[at];
@@ -140,7 +139,13 @@ impl Book {
         Ok(())
     }
 
-    fn add_global(&mut self, module: ModuleId, name: Symbol, span: Span, global: Global) -> Result<(), Diagnostic> {
+    fn add_global(
+        &mut self,
+        module: ModuleId,
+        name: Symbol,
+        span: Span,
+        global: Global,
+    ) -> Result<(), Box<Diagnostic>> {
         let text = self.names.text(name);
         let first = text.split_once('.').map(|(first, _)| first);
         let alias = first.and_then(|first| self.names.find(first));
@@ -148,16 +153,16 @@ impl Book {
         if let Some(alias) = alias.filter(|alias| aliases.contains_key(alias)) {
             let alias = self.names.text(alias);
             let message = format!("a fresh name ({alias} in {text} names an import)");
-            return Err(Diagnostic::message(message, Some(span)));
+            return Err(Diagnostic::message(message, Some(span)).into());
         }
         if self.globals.insert((module, name), global).is_some() {
             let message = format!("a fresh name ({text} is declared twice)");
-            return Err(Diagnostic::message(message, Some(span)));
+            return Err(Diagnostic::message(message, Some(span)).into());
         }
         Ok(())
     }
 
-    fn declare_type(&mut self, module: ModuleId, at: usize) -> Result<(), Diagnostic> {
+    fn declare_type(&mut self, module: ModuleId, at: usize) -> Result<(), Box<Diagnostic>> {
         let declaration = self.modules[module.0 as usize].tree.declarations[at].clone();
         let Item::Type { parameters, constructors, .. } = declaration.item else {
             return Ok(());
@@ -171,7 +176,7 @@ impl Book {
             if self.constructor_names.insert(key, new).is_some() {
                 let name = self.names.text(constructor.name);
                 let message = format!("a fresh constructor name ({name} is declared twice)");
-                return Err(Diagnostic::message(message, Some(constructor.span)));
+                return Err(Diagnostic::message(message, Some(constructor.span)).into());
             }
             ids.push(new);
             self.constructors.push(Constructor {
@@ -199,12 +204,10 @@ impl Book {
 
     fn is_quantity(&self, module: ModuleId, parameter: &Parameter) -> bool {
         let tree = &self.modules[module.0 as usize].tree;
-        parameter
-            .ty
-            .is_none_or(|ty| *tree.expr(ty) == crate::syntax::Expr::Quant)
+        parameter.ty.is_none_or(|ty| *tree.expr(ty) == crate::syntax::Expr::Quant)
     }
 
-    fn declare_law(&mut self, module: ModuleId, at: usize) -> Result<(), Diagnostic> {
+    fn declare_law(&mut self, module: ModuleId, at: usize) -> Result<(), Box<Diagnostic>> {
         let declaration = &self.modules[module.0 as usize].tree.declarations[at];
         let (name, span) = (declaration.name, declaration.name_span);
         let Item::Law { clauses, .. } = &declaration.item else {
@@ -228,7 +231,7 @@ impl Book {
         self.add_global(module, name, span, Global::Def(id))
     }
 
-    fn declare_def(&mut self, module: ModuleId, at: usize) -> Result<(), Diagnostic> {
+    fn declare_def(&mut self, module: ModuleId, at: usize) -> Result<(), Box<Diagnostic>> {
         let declaration = &self.modules[module.0 as usize].tree.declarations[at];
         let (name, span) = (declaration.name, declaration.name_span);
         let Item::Def { is_unsafe, partial, parameters, result, body } = &declaration.item else {
@@ -278,24 +281,25 @@ impl Book {
         bare: bool,
         is_unsafe: bool,
         code: Code,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<(), Box<Diagnostic>> {
         let text = self.names.text(name).to_owned();
         let missing = || {
             let message = format!(
                 "'->' and a result type (only a definition that fills a law leaves them out; no open law is named {text})"
             );
-            Err(Diagnostic::message(message, Some(span)))
+            Err(Diagnostic::message(message, Some(span)).into())
         };
         let Some(Global::Def(id)) = self.global(module, name) else {
             return missing();
         };
         let def = &mut self.defs[id.0 as usize];
-        if def.code != Code::Open || def.coded_by.is_some() || def.module == ModuleId::BASE && module != ModuleId::BASE {
+        if def.code != Code::Open || def.coded_by.is_some() || def.module == ModuleId::BASE && module != ModuleId::BASE
+        {
             return missing();
         }
         if !bare {
             let message = format!("bare parameter names (the law {text} gives their types)");
-            return Err(Diagnostic::message(message, Some(span)));
+            return Err(Diagnostic::message(message, Some(span)).into());
         }
         if def.module != module {
             let owner = def.module;
@@ -327,12 +331,7 @@ impl Book {
     }
 
     /// An alias first, then the module's own names, then Base's.
-    fn lookup<T: Copy>(
-        &self,
-        module: ModuleId,
-        name: Symbol,
-        table: &NumberMap<(ModuleId, Symbol), T>,
-    ) -> Option<T> {
+    fn lookup<T: Copy>(&self, module: ModuleId, name: Symbol, table: &NumberMap<(ModuleId, Symbol), T>) -> Option<T> {
         let text = self.names.text(name);
         if let Some((first, rest)) = text.split_once('.') {
             let alias = self.names.find(first);

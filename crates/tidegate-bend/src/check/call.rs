@@ -25,12 +25,10 @@ impl Checker<'_> {
         let (head, arguments) = self.spine_of(id);
         let values: Vec<ExprId> = arguments.iter().map(|argument| argument.value).collect();
         let (function, ty) = match *self.tree().expr(head) {
-            Expr::Name(name) if self.scope.get(name).is_none() => {
-                match self.book.global(self.scope.module, name) {
-                    Some(Global::Def(def)) => self.infer_def(head, def, &values)?,
-                    _ => self.infer(head, None)?,
-                }
-            }
+            Expr::Name(name) if self.scope.get(name).is_none() => match self.book.global(self.scope.module, name) {
+                Some(Global::Def(def)) => self.infer_def(head, def, &values)?,
+                _ => self.infer(head, None)?,
+            },
             _ => self.infer(head, None)?,
         };
         self.apply(id, function, ty, &arguments)
@@ -81,7 +79,13 @@ impl Checker<'_> {
         self.values.instantiate(codomain, value)
     }
 
-    fn too_many_arguments(&mut self, id: ExprId, ty: V, taken: usize, given: usize) -> Box<crate::diagnostic::Diagnostic> {
+    fn too_many_arguments(
+        &mut self,
+        id: ExprId,
+        ty: V,
+        taken: usize,
+        given: usize,
+    ) -> Box<crate::diagnostic::Diagnostic> {
         let observed = self.show(ty);
         let error = self.mismatch("a function", observed, Some(self.span(id)));
         let plural = if given == 1 { "" } else { "s" };
@@ -357,11 +361,8 @@ impl Checker<'_> {
         if let (Fields::Chain(parts), true) = (&fields, constructor == self.builtin.tuple) {
             return self.infer_tuple(parts);
         }
-        let error = self.mismatch(
-            "an annotated term",
-            "a constructor whose type arguments are not told",
-            Some(self.span(id)),
-        );
+        let error =
+            self.mismatch("an annotated term", "a constructor whose type arguments are not told", Some(self.span(id)));
         let error = error.with_note("write {x : T} to give a term x its type T.");
         Err(self.with_context(Box::new(error)))
     }

@@ -55,10 +55,8 @@ impl Checker<'_> {
         if self.lenient {
             return Ok(());
         }
-        let matrix: Vec<Row> = rows
-            .iter()
-            .map(|row| row.iter().map(|&pattern| Cell::Source(pattern)).collect())
-            .collect();
+        let matrix: Vec<Row> =
+            rows.iter().map(|row| row.iter().map(|&pattern| Cell::Source(pattern)).collect()).collect();
         let mut budget = BUDGET;
         match self.uncovered(matrix, types.to_vec(), &mut budget) {
             Ok(None) => Ok(()),
@@ -187,10 +185,9 @@ impl Checker<'_> {
             Cell::U32(value) => Head::Literal(value.to_string()),
             Cell::Text(chars, at) => match chars.get(*at) {
                 None => Head::Construct(self.builtin.snil, Vec::new()),
-                Some(&c) => Head::Construct(
-                    self.builtin.scon,
-                    vec![self.char_cell(c), Cell::Text(chars.clone(), at + 1)],
-                ),
+                Some(&c) => {
+                    Head::Construct(self.builtin.scon, vec![self.char_cell(c), Cell::Text(chars.clone(), at + 1)])
+                }
             },
             Cell::Chain(items, at, is_tuple) => self.chain_head(items, *at, *is_tuple),
             Cell::Source(id) => self.source_head(*id),

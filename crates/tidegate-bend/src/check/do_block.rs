@@ -135,13 +135,7 @@ impl Checker<'_> {
         (self.whnf(ty), terms)
     }
 
-    fn statement(
-        &mut self,
-        monad: &Monad,
-        statement: &Statement,
-        want: &mut V,
-        links: &mut Vec<Link>,
-    ) -> Checked<()> {
+    fn statement(&mut self, monad: &Monad, statement: &Statement, want: &mut V, links: &mut Vec<Link>) -> Checked<()> {
         let nothing = |span: Span| Binder { quantity: Quantity::One, name: keyword::WILDCARD, span };
         match *statement {
             Statement::Let(binder, ty, value) => {

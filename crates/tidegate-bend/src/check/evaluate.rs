@@ -9,8 +9,7 @@ use super::scope::Scope;
 use super::value::{Value, V};
 use super::Checker;
 use crate::syntax::{
-    Argument, Binder, Expr, ExprId, FillLength, Local, Match, Operator, Pattern, PatternId, Quantity, Symbol,
-    Tree,
+    Argument, Binder, Expr, ExprId, FillLength, Local, Match, Operator, Pattern, PatternId, Quantity, Symbol, Tree,
 };
 
 /// A match whose scrutinee is not known.
@@ -94,10 +93,7 @@ impl Checker<'_> {
             Expr::List(items) => {
                 let items = self.eval_all(scope, &items)?;
                 let nil = self.construct(self.builtin.nil, Vec::new());
-                items
-                    .into_iter()
-                    .rev()
-                    .fold(nil, |tail, head| self.construct(self.builtin.con, vec![head, tail]))
+                items.into_iter().rev().fold(nil, |tail, head| self.construct(self.builtin.con, vec![head, tail]))
             }
             Expr::Fill { value, of, unit, length } => {
                 let of = self.evaluate(scope, of, None)?;
@@ -252,14 +248,7 @@ impl Checker<'_> {
         }
     }
 
-    fn eval_operator(
-        &mut self,
-        scope: &Scope,
-        operator: Operator,
-        operators: Option<Symbol>,
-        left: V,
-        right: V,
-    ) -> V {
+    fn eval_operator(&mut self, scope: &Scope, operator: Operator, operators: Option<Symbol>, left: V, right: V) -> V {
         match operator {
             Operator::Arrow => self.arrow(left, right),
             Operator::Pair => self.apply_def(self.builtin.pair, &[left, right]),
@@ -358,15 +347,11 @@ impl Checker<'_> {
             Pattern::F32(wanted) => self.meet_literal(known, Value::F32(wanted)),
             Pattern::Char(wanted) => self.meet_literal(known, Value::Char(wanted)),
             Pattern::Text(wanted) => self.meet_literal(known, Value::Text(wanted)),
-            Pattern::Construct(name, fields) => {
-                match self.book.constructor_named(scope.module, name) {
-                    Some(constructor) => self.meet_constructor(scope, constructor, &fields, known),
-                    None => Meeting::Unknown,
-                }
-            }
-            Pattern::Cons(head, tail) => {
-                self.meet_constructor(scope, self.builtin.con, &[head, tail], known)
-            }
+            Pattern::Construct(name, fields) => match self.book.constructor_named(scope.module, name) {
+                Some(constructor) => self.meet_constructor(scope, constructor, &fields, known),
+                None => Meeting::Unknown,
+            },
+            Pattern::Cons(head, tail) => self.meet_constructor(scope, self.builtin.con, &[head, tail], known),
             Pattern::Tuple(parts) => self.meet_sequence(scope, &parts, known, true),
             Pattern::List(parts) => self.meet_sequence(scope, &parts, known, false),
         }
@@ -462,10 +447,7 @@ impl Checker<'_> {
             Some(split) => split,
             None => return self.values.any(),
         };
-        front
-            .iter()
-            .rev()
-            .fold(*last, |rest, &part| self.construct(self.builtin.tuple, vec![part, rest]))
+        front.iter().rev().fold(*last, |rest, &part| self.construct(self.builtin.tuple, vec![part, rest]))
     }
 
     pub(super) fn apply_def(&mut self, def: DefId, arguments: &[V]) -> V {

@@ -89,13 +89,18 @@ impl Checker<'_> {
         }
         let span = self.span(id);
         let observed = self.source_text(span);
-        Err(self.bad_scrutinee(observed, span, "give the value to a definition of its own, which matches on its parameter."))
+        Err(self.bad_scrutinee(
+            observed,
+            span,
+            "give the value to a definition of its own, which matches on its parameter.",
+        ))
     }
 
     fn matchable(&mut self, variable: VarId, name: Symbol, span: Span) -> Checked<VarId> {
         let text = self.book.names.text(name).to_owned();
         if self.variable(variable).origin == Origin::Local {
-            let note = "a local is no scrutinee: give its value to a definition of its own, which matches on its parameter.";
+            let note =
+                "a local is no scrutinee: give its value to a definition of its own, which matches on its parameter.";
             return Err(self.bad_scrutinee(text, span, note));
         }
         if self.known.contains_key(&variable) && !self.lenient {

@@ -249,9 +249,7 @@ impl Checker<'_> {
                 let n = self.values.add(Value::Nat(n - x));
                 self.compare(m, n, false)
             }
-            (Value::Meet(x, y), Value::Meet(z, w)) => {
-                self.compare(x, z, false).and(self.compare(y, w, false))
-            }
+            (Value::Meet(x, y), Value::Meet(z, w)) => self.compare(x, z, false).and(self.compare(y, w, false)),
             (Value::Apply(..), _) | (_, Value::Apply(..)) => self.compare_stuck(a, b),
             (Value::Def(_), _) | (_, Value::Def(_)) => self.compare_stuck(a, b),
             (Value::Meet(..), _) | (_, Value::Meet(..)) => Fit::Undecided,
@@ -283,12 +281,10 @@ impl Checker<'_> {
     }
 
     fn compare_all(&mut self, xs: &[V], ys: &[V]) -> Fit {
-        xs.iter()
-            .zip(ys)
-            .fold(Fit::Yes, |fit, (&x, &y)| match fit {
-                Fit::No => Fit::No,
-                fit => fit.and(self.compare(x, y, false)),
-            })
+        xs.iter().zip(ys).fold(Fit::Yes, |fit, (&x, &y)| match fit {
+            Fit::No => Fit::No,
+            fit => fit.and(self.compare(x, y, false)),
+        })
     }
 
     fn compare_under(&mut self, x: V, y: V, ordered: bool) -> Fit {

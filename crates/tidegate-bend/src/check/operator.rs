@@ -104,9 +104,7 @@ impl Checker<'_> {
                 let ty = self.check_type(ty)?;
                 let operators = None;
                 let lenient = std::mem::replace(&mut self.lenient, true);
-                let result = self
-                    .check(left, ty, operators)
-                    .and_then(|_| self.check(right, ty, operators));
+                let result = self.check(left, ty, operators).and_then(|_| self.check(right, ty, operators));
                 self.lenient = lenient;
                 result?;
                 Ok(data(self))
@@ -117,13 +115,7 @@ impl Checker<'_> {
 
     fn check_under(&mut self, name: Symbol, quantity: Quantity, domain: V, body: ExprId) -> Checked<()> {
         let (depth, mark) = (self.locals.len(), self.scope.mark());
-        self.open(Variable {
-            name,
-            ty: domain,
-            quantity,
-            span: Some(self.span(body)),
-            origin: Origin::Parameter,
-        });
+        self.open(Variable { name, ty: domain, quantity, span: Some(self.span(body)), origin: Origin::Parameter });
         self.check_is_type(body)?;
         self.close(depth, mark)
     }
@@ -220,9 +212,7 @@ impl Checker<'_> {
 
     /// The text of a span, for a message; on one line.
     pub(super) fn source_text(&self, span: crate::diagnostic::Span) -> String {
-        let text = self.book.texts[span.file as usize]
-            .get(span.start as usize..span.end as usize)
-            .unwrap_or("");
+        let text = self.book.texts[span.file as usize].get(span.start as usize..span.end as usize).unwrap_or("");
         let line = text.lines().next().unwrap_or("");
         match line.char_indices().nth(60) {
             Some((cut, _)) => format!("{}…", &line[..cut]),

@@ -48,16 +48,11 @@ pub(crate) fn check(book: &mut Book, order: &[ModuleId], needs_main: bool) -> Fi
     let mut errors = Vec::new();
     for &module in order {
         if let Err(error) = book.declare_module(module) {
-            errors.push(error);
+            errors.push(*error);
         }
     }
-    let mut findings = Findings {
-        errors,
-        notices: Vec::new(),
-        elaborated: Elaborated::default(),
-        code: Vec::new(),
-        main: None,
-    };
+    let mut findings =
+        Findings { errors, notices: Vec::new(), elaborated: Elaborated::default(), code: Vec::new(), main: None };
     if !findings.errors.is_empty() {
         return findings;
     }
@@ -248,7 +243,11 @@ impl Checker<'_> {
         };
         let Some(note) = wrong else { return Ok(found) };
         let observed = self.show(ty);
-        let mut error = Diagnostic::mismatch("main without parameters, of type IO(A) or of a type that can be printed", observed, Some(span));
+        let mut error = Diagnostic::mismatch(
+            "main without parameters, of type IO(A) or of a type that can be printed",
+            observed,
+            Some(span),
+        );
         error.definition = Some(String::from("main"));
         Err(Box::new(error.with_note(note)))
     }
@@ -300,4 +299,3 @@ impl Builtin {
         }
     }
 }
-

@@ -4,11 +4,11 @@
 //! that a match took out of its parameter; those after it are free. Definitions that call each other
 //! in a circle are refused, for their descent is not looked into.
 
-use crate::hash::NumberMap;
 use super::book::DefId;
 use super::value::{Value, VarId, V};
 use super::{Checked, Checker};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::hash::NumberMap;
 use crate::load::ModuleId;
 use crate::syntax::{ExprId, Quantity};
 
@@ -61,7 +61,8 @@ impl Checker<'_> {
             }
         }
         let name = self.def_name(def);
-        let expected = "a decreasing self-call (arguments are read left to right: each passed unchanged until one shrinks)";
+        let expected =
+            "a decreasing self-call (arguments are read left to right: each passed unchanged until one shrinks)";
         let error = self.mismatch(expected, name, Some(span));
         Err(self.with_context(Box::new(error)))
     }
@@ -111,10 +112,15 @@ impl Checker<'_> {
                         }
                     }
                 }
-                let within = parts.iter().enumerate().any(|(at, &part)| {
-                    Some(at) != bad && self.order(argument, part, depth + 1) != Order::Other
-                });
-                if within { Order::Smaller } else { Order::Other }
+                let within = parts
+                    .iter()
+                    .enumerate()
+                    .any(|(at, &part)| Some(at) != bad && self.order(argument, part, depth + 1) != Order::Other);
+                if within {
+                    Order::Smaller
+                } else {
+                    Order::Other
+                }
             }
             _ => Order::Other,
         }

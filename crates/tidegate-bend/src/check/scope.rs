@@ -1,7 +1,7 @@
 //! The local names of a term, and what each stands for.
 
-use crate::hash::NumberMap;
 use super::value::V;
+use crate::hash::NumberMap;
 use crate::load::ModuleId;
 use crate::syntax::{keyword, Symbol};
 
@@ -16,11 +16,7 @@ pub(crate) struct Scope {
 
 impl Scope {
     pub(crate) fn new(module: ModuleId) -> Self {
-        Scope {
-            module,
-            names: NumberMap::default(),
-            order: Vec::new(),
-        }
+        Scope { module, names: NumberMap::default(), order: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, name: Symbol, value: V) {

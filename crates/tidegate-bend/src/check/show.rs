@@ -90,8 +90,7 @@ impl Checker<'_> {
             Value::F32(bits) => out.push_str(&crate::syntax::show_f32(bits)),
             Value::Char(c) => out.push_str(&format!("'{}'", crate::syntax::escape(c, '\''))),
             Value::Text(text) => {
-                let text: String =
-                    self.book.names.text(text).chars().map(|c| crate::syntax::escape(c, '"')).collect();
+                let text: String = self.book.names.text(text).chars().map(|c| crate::syntax::escape(c, '"')).collect();
                 out.push_str(&format!("\"{text}\""));
             }
         }
@@ -149,14 +148,7 @@ impl Checker<'_> {
         });
     }
 
-    fn write_data(
-        &mut self,
-        id: super::DataId,
-        arguments: &[V],
-        around: Tightness,
-        out: &mut String,
-        depth: u32,
-    ) {
+    fn write_data(&mut self, id: super::DataId, arguments: &[V], around: Tightness, out: &mut String, depth: u32) {
         if id == self.builtin.sigma {
             if let [.., first, family] = *arguments {
                 if let Value::Lambda(_, body) = *self.values.get(family) {

@@ -108,7 +108,8 @@ impl Checker<'_> {
                 let name = self.book.names.text(*name).to_owned();
                 let expected = self.show(want);
                 let error = self.mismatch(expected, format!("?{name}"), Some(self.span(id)));
-                Err(self.with_context(Box::new(error.with_note("a hole stands for a term that is still to be written."))))
+                Err(self
+                    .with_context(Box::new(error.with_note("a hole stands for a term that is still to be written."))))
             }
             Expr::Reflexivity => self.check_reflexivity(id, want),
             Expr::Rewrite { .. } => self.check_rewrite(id, want),

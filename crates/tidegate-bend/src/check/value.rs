@@ -138,9 +138,7 @@ impl Values {
     }
 
     pub(crate) fn apply_all(&mut self, head: V, arguments: &[V]) -> V {
-        arguments
-            .iter()
-            .fold(head, |function, &argument| self.add(Value::Apply(function, argument)))
+        arguments.iter().fold(head, |function, &argument| self.add(Value::Apply(function, argument)))
     }
 
     /// The head of a spine of applications, and its arguments.
@@ -203,9 +201,8 @@ impl Values {
             return replaced;
         }
         let value = self.get(v).clone();
-        let Some(value) = with_parts(&value, &mut |part, binders| {
-            self.rewrite(part, depth + binders, memo, replace)
-        }) else {
+        let Some(value) = with_parts(&value, &mut |part, binders| self.rewrite(part, depth + binders, memo, replace))
+        else {
             return v;
         };
         let result = match value {

@@ -25,10 +25,7 @@ impl Parser<'_> {
             let mut locals = Vec::new();
             let mut last = loop {
                 if parser.is_word(keyword::MATCH) {
-                    break ParsedBody {
-                        term: parser.match_body(column)?,
-                        annotation: None,
-                    };
+                    break ParsedBody { term: parser.match_body(column)?, annotation: None };
                 }
                 match parser.statement()? {
                     Step::Local(local) => locals.push(local),
@@ -57,10 +54,7 @@ impl Parser<'_> {
         }
         let cases_column = self.token().column;
         let mut cases = Vec::new();
-        while cases_column > column
-            && self.is_word(keyword::CASE)
-            && self.token().column >= cases_column
-        {
+        while cases_column > column && self.is_word(keyword::CASE) && self.token().column >= cases_column {
             cases.push(self.case(scrutinees.len())?);
         }
         self.add(Expr::Match(Match { scrutinees, cases }), start)
@@ -88,11 +82,7 @@ impl Parser<'_> {
         self.bump();
         let span = self.span_from(case.start);
         let body = self.body_alone(case.column)?;
-        Ok(Case {
-            patterns,
-            body,
-            span,
-        })
+        Ok(Case { patterns, body, span })
     }
 
     /// One local statement, or the last term.
@@ -102,11 +92,7 @@ impl Parser<'_> {
         if self.is("-") && !self.peek_at(1).spaced {
             self.bump();
             let (name, _) = self.name()?;
-            let binder = Binder {
-                quantity: Quantity::None,
-                name,
-                span: self.span_from(start),
-            };
+            let binder = Binder { quantity: Quantity::None, name, span: self.span_from(start) };
             return self.typed_local(binder);
         }
         let first = self.term(0)?;
@@ -124,10 +110,7 @@ impl Parser<'_> {
         if let Some(local) = self.write_statement(first, column) {
             return Ok(Step::Local(local));
         }
-        Ok(Step::Last(ParsedBody {
-            term: first,
-            annotation: None,
-        }))
+        Ok(Step::Last(ParsedBody { term: first, annotation: None }))
     }
 
     /// On the same line, another name to bind.
@@ -174,10 +157,7 @@ impl Parser<'_> {
         let colon = self.bump();
         let ty = self.term(0)?;
         if !self.is("=") {
-            return Ok(Step::Last(ParsedBody {
-                term: first,
-                annotation: Some((ty, self.span_of(colon))),
-            }));
+            return Ok(Step::Last(ParsedBody { term: first, annotation: Some((ty, self.span_of(colon))) }));
         }
         self.bump();
         let binder = self.binder_of(first)?;
@@ -209,8 +189,8 @@ impl Parser<'_> {
             return None;
         };
         let binder = self.as_binder(array)?;
-        let more = self.is(";")
-            || (self.peek() != TokenKind::End && self.token().first && self.token().column == column);
+        let more =
+            self.is(";") || (self.peek() != TokenKind::End && self.token().first && self.token().column == column);
         if !more {
             return None;
         }
@@ -228,11 +208,7 @@ impl Parser<'_> {
             },
             _ => return None,
         };
-        Some(Binder {
-            quantity,
-            name,
-            span: self.tree.span(term),
-        })
+        Some(Binder { quantity, name, span: self.tree.span(term) })
     }
 
     fn binder_of(&self, term: ExprId) -> Parsed<Binder> {

@@ -9,11 +9,7 @@ use crate::syntax::{Import, Interner};
 ///
 /// # Errors
 /// The first line that starts with `import` and is none.
-pub fn split_imports(
-    text: &str,
-    file: u32,
-    names: &mut Interner,
-) -> Result<(Vec<Import>, usize), Diagnostic> {
+pub fn split_imports(text: &str, file: u32, names: &mut Interner) -> Result<(Vec<Import>, usize), Box<Diagnostic>> {
     let mut imports: Vec<Import> = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
@@ -40,22 +36,15 @@ fn read_import<'a>(
     line_start: usize,
     file: u32,
     names: &mut Interner,
-) -> Result<Import, Diagnostic> {
+) -> Result<Import, Box<Diagnostic>> {
     let offset = line_start + text[line_start..].find(content).unwrap_or(0);
     let place = |part: &str| {
         let start = offset + content.rfind(part).unwrap_or(0);
-        Span {
-            file,
-            start: start as u32,
-            end: (start + part.len()) as u32,
-        }
+        Span { file, start: start as u32, end: (start + part.len()) as u32 }
     };
     let found: Vec<&str> = words.by_ref().collect();
     match found[..] {
-        ["Base"] => Ok(Import {
-            module: None,
-            span: place("Base"),
-        }),
+        ["Base"] => Ok(Import { module: None, span: place("Base") }),
         [path, "as", alias] if is_alias(alias) => {
             let span = Span {
                 end: (offset + content.find(path).unwrap_or(0) + path.len()) as u32,
@@ -64,18 +53,15 @@ fn read_import<'a>(
             };
             if !path.ends_with(".bend") {
                 let observed = format!("'{path}'");
-                return Err(Diagnostic::mismatch("an import of a .bend file", observed, Some(span)));
+                return Err(Diagnostic::mismatch("an import of a .bend file", observed, Some(span)).into());
             }
-            Ok(Import {
-                module: Some((path.to_owned(), names.intern(alias))),
-                span,
-            })
+            Ok(Import { module: Some((path.to_owned(), names.intern(alias))), span })
         }
-        _ => Err(Diagnostic::mismatch(
+        _ => Err(Box::new(Diagnostic::mismatch(
             "an import ('import Base', or 'import path.bend as Name')",
             format!("'{content}'"),
             Some(place(content)),
-        )),
+        ))),
     }
 }
 
@@ -86,21 +72,14 @@ fn is_alias(word: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-fn reject_repeated_alias(
-    imports: &[Import],
-    import: &Import,
-    names: &Interner,
-) -> Result<(), Diagnostic> {
+fn reject_repeated_alias(imports: &[Import], import: &Import, names: &Interner) -> Result<(), Box<Diagnostic>> {
     let alias = |import: &Import| import.module.as_ref().map(|(_, alias)| *alias);
     let Some(new) = alias(import) else {
         return Ok(());
     };
     if imports.iter().any(|earlier| alias(earlier) == Some(new)) {
-        let message = format!(
-            "a fresh alias ({} names an earlier import)",
-            names.text(new)
-        );
-        return Err(Diagnostic::message(message, Some(import.span)));
+        let message = format!("a fresh alias ({} names an earlier import)", names.text(new));
+        return Err(Diagnostic::message(message, Some(import.span)).into());
     }
     Ok(())
 }

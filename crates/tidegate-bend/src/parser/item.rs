@@ -3,9 +3,7 @@
 use super::{Parsed, Parser};
 use crate::diagnostic::Span;
 use crate::lexer::TokenKind;
-use crate::syntax::{
-    keyword, Body, Clause, Constructor, Declaration, Item, Mode, Parameter, Quantity, Symbol,
-};
+use crate::syntax::{keyword, Body, Clause, Constructor, Declaration, Item, Mode, Parameter, Quantity, Symbol};
 
 impl Parser<'_> {
     pub(super) fn declaration(&mut self) -> Parsed<Declaration> {
@@ -22,7 +20,8 @@ impl Parser<'_> {
             return self.def(false);
         }
         if self.is_word(keyword::CASE) {
-            return self.fail("'def', 'type' or 'law' (no match takes this case: cases stand at or right of the first one)");
+            return self
+                .fail("'def', 'type' or 'law' (no match takes this case: cases stand at or right of the first one)");
         }
         if self.is_word(keyword::IMPORT) {
             return self.fail("'def', 'type' or 'law' (imports stand at the head of the file)");
@@ -54,17 +53,7 @@ impl Parser<'_> {
         } else {
             Body::Term(self.body_alone(0)?)
         };
-        Ok(Declaration {
-            name,
-            name_span,
-            item: Item::Def {
-                is_unsafe,
-                partial,
-                parameters,
-                result,
-                body,
-            },
-        })
+        Ok(Declaration { name, name_span, item: Item::Def { is_unsafe, partial, parameters, result, body } })
     }
 
     fn foreign_imports(&mut self) -> Parsed<Vec<Symbol>> {
@@ -97,15 +86,7 @@ impl Parser<'_> {
             constructors.push(Constructor { name, span, fields });
             self.skip_separator();
         }
-        Ok(Declaration {
-            name,
-            name_span,
-            item: Item::Type {
-                parameters,
-                kind,
-                constructors,
-            },
-        })
+        Ok(Declaration { name, name_span, item: Item::Type { parameters, kind, constructors } })
     }
 
     /// `<..>`; in `<-A: T>` the first two characters were read as one arrow.
@@ -137,18 +118,10 @@ impl Parser<'_> {
             let ty = Some(self.term(0)?);
             let condition = if self.take_word(keyword::WHERE) { Some(self.term(0)?) } else { None };
             self.skip_separator();
-            clauses.push(Clause {
-                exists,
-                parameter: Parameter { mode, name, span, ty },
-                condition,
-            });
+            clauses.push(Clause { exists, parameter: Parameter { mode, name, span, ty }, condition });
         }
         let claim = self.body_alone(0)?;
-        Ok(Declaration {
-            name,
-            name_span,
-            item: Item::Law { clauses, claim },
-        })
+        Ok(Declaration { name, name_span, item: Item::Law { clauses, claim } })
     }
 
     fn mode(&mut self) -> Mode {
@@ -189,12 +162,7 @@ impl Parser<'_> {
             return self.fail("':' and a type");
         }
         mode = Mode::Plain(Quantity::None);
-        Ok(Parameter {
-            mode,
-            name,
-            span,
-            ty: None,
-        })
+        Ok(Parameter { mode, name, span, ty: None })
     }
 
     fn reject_repeated(&self, earlier: &[Parameter], new: &Parameter) -> Parsed<()> {

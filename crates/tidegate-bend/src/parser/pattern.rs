@@ -25,11 +25,7 @@ impl Parser<'_> {
                 self.bump();
                 let (name, _) = self.name()?;
                 let span = self.span_from(start);
-                Pattern::Bind(Binder {
-                    quantity: Quantity::Many,
-                    name,
-                    span,
-                })
+                Pattern::Bind(Binder { quantity: Quantity::Many, name, span })
             }
             TokenKind::Punct("(") => return self.tuple_pattern(),
             TokenKind::Punct("[") => {
@@ -73,11 +69,7 @@ impl Parser<'_> {
         let pattern = if !self.token().spaced && self.take("{") {
             Pattern::Construct(name, self.patterns("}")?)
         } else {
-            Pattern::Bind(Binder {
-                quantity: Quantity::One,
-                name,
-                span,
-            })
+            Pattern::Bind(Binder { quantity: Quantity::One, name, span })
         };
         Ok(self.add_pattern(pattern, start))
     }
@@ -117,9 +109,7 @@ impl Parser<'_> {
             Expr::Construct(name, fields) => Pattern::Construct(name, self.patterns_of(&fields)?),
             Expr::Tuple(fields) => Pattern::Tuple(self.patterns_of(&fields)?),
             Expr::List(fields) => Pattern::List(self.patterns_of(&fields)?),
-            Expr::Binary(Operator::Cons, head, tail) => {
-                Pattern::Cons(self.pattern_of(head)?, self.pattern_of(tail)?)
-            }
+            Expr::Binary(Operator::Cons, head, tail) => Pattern::Cons(self.pattern_of(head)?, self.pattern_of(tail)?),
             Expr::Successor(count, rest) => Pattern::Successor(count, self.pattern_of(rest)?),
             Expr::Group(inner, None) => return self.pattern_of(inner),
             Expr::Nat(value) => Pattern::Nat(value),

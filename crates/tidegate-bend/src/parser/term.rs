@@ -3,8 +3,7 @@
 use super::{Parsed, Parser};
 use crate::lexer::TokenKind;
 use crate::syntax::{
-    keyword, Argument, Binder, DoBlock, Expr, ExprId, FillLength, Operator, Quantity, Statement,
-    Symbol,
+    keyword, Argument, Binder, DoBlock, Expr, ExprId, FillLength, Operator, Quantity, Statement, Symbol,
 };
 
 /// Binds tighter than every operator: an atom and its calls.
@@ -211,11 +210,7 @@ impl Parser<'_> {
         let domain = self.term(1)?;
         self.expect("->")?;
         let codomain = self.term(0)?;
-        let expr = if exists {
-            Expr::Exists(binder, domain, codomain)
-        } else {
-            Expr::Forall(binder, domain, codomain)
-        };
+        let expr = if exists { Expr::Exists(binder, domain, codomain) } else { Expr::Forall(binder, domain, codomain) };
         self.add(expr, start)
     }
 
@@ -332,11 +327,7 @@ impl Parser<'_> {
         let is_binder_mark = matches!(operator, Operator::Add | Operator::Subtract)
             && !next.spaced
             && matches!(next.kind, TokenKind::Name(_));
-        let closes = glued
-            && matches!(
-                operator,
-                Operator::Greater | Operator::GreaterEqual | Operator::ShiftRight
-            );
+        let closes = glued && matches!(operator, Operator::Greater | Operator::GreaterEqual | Operator::ShiftRight);
         let is_rewrite = operator == Operator::Remainder && !next.spaced;
         if (operator.level() < level && !glued_family) || is_binder_mark || closes || is_rewrite {
             return Ok(None);
@@ -390,14 +381,7 @@ impl Parser<'_> {
             match self.statement_of_do(column)? {
                 Ok(statement) => statements.push(statement),
                 Err(result) => {
-                    let block = DoBlock {
-                        monad,
-                        monad_span,
-                        arguments,
-                        statements,
-                        result,
-                        returns: false,
-                    };
+                    let block = DoBlock { monad, monad_span, arguments, statements, result, returns: false };
                     return self.add(Expr::Do(block), start);
                 }
             }

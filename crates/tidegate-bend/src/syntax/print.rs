@@ -4,8 +4,8 @@
 //! the layout rules read them back.
 
 use super::{
-    Body, Clause, DoBlock, Expr, ExprId, FillLength, Interner, Item, Local, Match, Parameter,
-    Pattern, PatternId, Statement, Symbol, Tree,
+    Body, Clause, DoBlock, Expr, ExprId, FillLength, Interner, Item, Local, Match, Parameter, Pattern, PatternId,
+    Statement, Symbol, Tree,
 };
 
 struct Printer<'a> {
@@ -16,12 +16,7 @@ struct Printer<'a> {
 }
 
 pub(super) fn print(tree: &Tree, names: &Interner) -> String {
-    let mut printer = Printer {
-        tree,
-        names,
-        out: String::new(),
-        indent: 0,
-    };
+    let mut printer = Printer { tree, names, out: String::new(), indent: 0 };
     for import in &tree.imports {
         match &import.module {
             None => printer.out.push_str("import Base\n"),
@@ -94,11 +89,7 @@ impl Printer<'_> {
 
     fn item(&mut self, name: Symbol, item: &Item) {
         match item {
-            Item::Type {
-                parameters,
-                kind,
-                constructors,
-            } => {
+            Item::Type { parameters, kind, constructors } => {
                 self.text("type ");
                 self.name(name);
                 if !parameters.is_empty() {
@@ -116,13 +107,7 @@ impl Printer<'_> {
                 });
             }
             Item::Law { clauses, claim } => self.law(name, clauses, *claim),
-            Item::Def {
-                is_unsafe,
-                partial,
-                parameters,
-                result,
-                body,
-            } => {
+            Item::Def { is_unsafe, partial, parameters, result, body } => {
                 self.text(if *is_unsafe { "@unsafe\ndef " } else { "def " });
                 self.name(name);
                 self.text(if *partial { "?" } else { "" });
@@ -273,11 +258,7 @@ impl Printer<'_> {
     /// The terms of several parts and fixed punctuation.
     fn compound(&mut self, expr: &Expr) {
         match expr {
-            Expr::Call {
-                function,
-                bang,
-                arguments,
-            } => {
+            Expr::Call { function, bang, arguments } => {
                 self.expr(*function);
                 self.text(if *bang { "!(" } else { "(" });
                 self.separated(arguments, |p, argument| {
@@ -300,12 +281,7 @@ impl Printer<'_> {
                 self.separated(parts, Self::block);
                 self.text(")");
             }
-            Expr::Fill {
-                value,
-                of,
-                unit,
-                length,
-            } => {
+            Expr::Fill { value, of, unit, length } => {
                 self.wrapped("[", *value, " : ");
                 self.expr(*of);
                 self.text(match unit {
@@ -337,12 +313,7 @@ impl Printer<'_> {
                 self.wrapped("", *right, " : ");
                 self.wrapped("", *ty, "}");
             }
-            Expr::Rewrite {
-                name,
-                equation,
-                motive,
-                body,
-            } => {
+            Expr::Rewrite { name, equation, motive, body } => {
                 self.text("%");
                 if let Some(name) = name {
                     self.text(name.quantity.mark());
@@ -350,7 +321,9 @@ impl Printer<'_> {
                     self.text(" @ ");
                 }
                 self.wrapped("", *equation, " : ");
-                self.wrapped("", *motive, "; ");
+                self.expr(*motive);
+                self.end(*motive);
+                self.text(" ");
                 self.block(*body);
             }
             Expr::Index(array, index) => {
@@ -399,7 +372,7 @@ impl Printer<'_> {
                 self.wrapped("", *ty, " <- ");
                 self.expr(*value);
             }
-            Statement::Step(value) => self.wrapped("", *value, ";"),
+            Statement::Step(value) => self.expr(*value),
         }
     }
 
@@ -429,11 +402,13 @@ impl Printer<'_> {
                 if let Some(ty) = ty {
                     self.wrapped(" : ", *ty, "");
                 }
-                self.wrapped(" = ", *value, ";");
+                self.wrapped(" = ", *value, "");
+                self.end(*value);
             }
             Local::Destructure(pattern, value) => {
                 self.pattern(*pattern);
-                self.wrapped(" = ", *value, ";");
+                self.wrapped(" = ", *value, "");
+                self.end(*value);
             }
             Local::Parallel(binders, values) => {
                 for binder in binders {
@@ -443,9 +418,44 @@ impl Printer<'_> {
                 }
                 self.text("= ");
                 self.separated(values, Self::expr);
-                self.text(";");
+                if let Some(&last) = values.last() {
+                    self.end(last);
+                }
             }
-            Local::Write(_, write) => self.wrapped("", *write, ";"),
+            Local::Write(_, write) => {
+                self.expr(*write);
+                self.end(*write);
+            }
+        }
+    }
+
+    /// The end of a statement: a `;`, which a `do` block in its last place would take for its own.
+    fn end(&mut self, last: ExprId) {
+        if !self.ends_in_do(last) {
+            self.text(";");
+        }
+    }
+
+    fn ends_in_do(&self, id: ExprId) -> bool {
+        let mut id = id;
+        loop {
+            id = match self.tree.expr(id) {
+                Expr::Do(_) => return true,
+                Expr::Match(found) => match found.cases.last() {
+                    Some(case) => case.body,
+                    None => return false,
+                },
+                Expr::Binary(_, _, last)
+                | Expr::Lambda(_, last)
+                | Expr::Forall(_, _, last)
+                | Expr::Exists(_, _, last)
+                | Expr::Rewrite { body: last, .. }
+                | Expr::Successor(_, last)
+                | Expr::Plus(last)
+                | Expr::Write(_, _, last)
+                | Expr::Block(_, last) => *last,
+                _ => return false,
+            };
         }
     }
 

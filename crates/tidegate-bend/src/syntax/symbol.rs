@@ -8,8 +8,8 @@ pub struct Symbol(pub(crate) u32);
 
 /// The reserved words, in the order of the constants of [`keyword`].
 const RESERVED: [&str; 16] = [
-    "def", "type", "law", "match", "case", "do", "return", "for", "exs", "where", "is", "import",
-    "Type", "Data", "Kind", "Quant",
+    "def", "type", "law", "match", "case", "do", "return", "for", "exs", "where", "is", "import", "Type", "Data",
+    "Kind", "Quant",
 ];
 
 /// The symbols of the reserved words.
@@ -61,10 +61,7 @@ impl Interner {
     /// A table that holds the reserved words only.
     #[must_use]
     pub fn new() -> Self {
-        let mut table = Interner {
-            texts: Vec::new(),
-            index: HashMap::new(),
-        };
+        let mut table = Interner { texts: Vec::new(), index: HashMap::new() };
         for word in RESERVED {
             table.intern(word);
         }
