@@ -74,7 +74,7 @@ pub(crate) fn load(path: &Path, text: Option<String>) -> Result<Loaded, Failure>
     }
 }
 
-/// The text of a file, or a sentence about why there is none.
+/// The text of a file without a byte order mark, or a sentence about why there is none.
 fn read(path: &Path) -> Result<String, String> {
     if path.is_dir() {
         return Err(String::from("it is a directory; give a .bend file"));
@@ -91,7 +91,7 @@ fn read(path: &Path) -> Result<String, String> {
         let at = error.utf8_error().valid_up_to();
         format!("it is not UTF-8 (byte {at}); save it as UTF-8")
     })?;
-    Ok(text)
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 impl Loader {

@@ -84,7 +84,7 @@ impl Lowering<'_> {
             self.program.constructors.push(ConstructorInfo {
                 name: self.book.names.text(constructor.name).to_owned(),
                 index: constructor.tag,
-                fields: constructor.fields as u32,
+                fields: constructor.live_fields as u32,
             });
         }
     }

@@ -32,6 +32,8 @@ struct Parser<'a> {
     tree: Tree,
     /// The depth of each term of `tree`.
     depths: Vec<u32>,
+    /// The `: T` that the body at the end of the last term has read, for the parentheses around it.
+    annotation: Option<(ExprId, Span)>,
     /// How deep the parser is in its own recursion.
     nesting: u32,
 }
@@ -45,7 +47,8 @@ pub fn parse(text: &str, file: u32, names: &mut Interner) -> Result<Tree, Box<Di
     let tokens = lex(text, from, file, names)?;
     let mut tree = Tree::default();
     tree.imports = imports;
-    let mut parser = Parser { text, file, names, tokens, at: 0, tree, depths: Vec::new(), nesting: 0 };
+    let mut parser =
+        Parser { text, file, names, tokens, at: 0, tree, depths: Vec::new(), annotation: None, nesting: 0 };
     while parser.peek() != TokenKind::End {
         let declaration = parser.declaration()?;
         parser.tree.declarations.push(declaration);

@@ -343,3 +343,18 @@ fn affinity_counts_each_path() {
     pass("def f(x: U32) -> Nat:\n  0n\n");
     pass("def f(x: U32, -n: Nat, e: {n == n : Nat}) -> U32:\n  x\n");
 }
+
+#[test]
+fn a_colon_in_parentheses_gives_a_type_to_what_has_none() {
+    pass("def f() -> Nat:\n  m = (Some{1} : Maybe<U32>)\n  g = (x => x : U32 -> U32)\n  0n\n");
+}
+
+#[test]
+fn forward_references_without_a_circle_are_fine() {
+    pass("def f() -> U32:\n  g()\n\ndef g() -> U32:\n  1\n");
+}
+
+#[test]
+fn a_pattern_may_take_a_call_apart() {
+    pass("def f(a: Nat, b: Nat) -> Nat:\n  (q, r) = Nat.divmod(a, b)\n  (q + r : Nat)\n");
+}

@@ -56,7 +56,6 @@ impl Checker<'_> {
             match opened {
                 Opened::Variable(id) => {
                     self.locals.pop();
-                    self.known.remove(&id);
                     self.close_parts(&[id])?;
                 }
                 Opened::Split(split) => self.undo_split(split)?,

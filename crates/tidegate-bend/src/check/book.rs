@@ -83,6 +83,8 @@ pub(crate) struct Constructor {
     /// Its place among the constructors of its type.
     pub(crate) tag: u32,
     pub(crate) fields: usize,
+    /// How many of its fields exist at run time.
+    pub(crate) live_fields: usize,
     /// From the parameters of its type and its fields, once it is known.
     pub(crate) ty: Option<V>,
 }
@@ -185,6 +187,11 @@ impl Book {
                 data: id,
                 tag: tag as u32,
                 fields: constructor.fields.len(),
+                live_fields: constructor
+                    .fields
+                    .iter()
+                    .filter(|field| field.mode != Mode::Plain(Quantity::None))
+                    .count(),
                 ty: None,
             });
         }

@@ -20,6 +20,10 @@ impl Checker<'_> {
             Expr::Call { .. } => self.infer_call(id),
             Expr::Group(body, ty) => {
                 let (body, ty) = (*body, *ty);
+                if let (Some(ty), true) = (ty, self.needs_type(body)) {
+                    let ty = self.check_type(ty)?;
+                    return Ok((self.check(body, ty, None)?, ty));
+                }
                 let operators = self.group_operators(ty, operators)?;
                 self.infer(body, operators)
             }
@@ -145,12 +149,19 @@ impl Checker<'_> {
     fn group_operators(&mut self, ty: Option<ExprId>, outer: Option<Symbol>) -> Checked<Option<Symbol>> {
         let Some(ty) = ty else { return Ok(outer) };
         self.check_type(ty)?;
-        match self.operator_head(&self.scope, ty) {
-            Some(head) => Ok(Some(head)),
-            None => {
-                let message = "the name of a type after ':' (the operators in the parentheses are its methods)";
-                Err(Box::new(self.message(message, Some(self.span(ty)))))
-            }
+        Ok(self.operator_head(&self.scope, ty))
+    }
+
+    /// Whether a term has no type of its own, so that the one after the colon must be it.
+    fn needs_type(&self, id: ExprId) -> bool {
+        match self.tree().expr(id) {
+            Expr::Group(inner, None) => self.needs_type(*inner),
+            Expr::Lambda(..)
+            | Expr::Match(_)
+            | Expr::Construct(..)
+            | Expr::List(_)
+            | Expr::Binary(Operator::Cons, ..) => true,
+            _ => false,
         }
     }
 
@@ -187,15 +198,18 @@ impl Checker<'_> {
     pub(super) fn unknown_name(&mut self, name: Symbol, span: Span) -> Box<crate::diagnostic::Diagnostic> {
         let text = self.book.names.text(name).to_owned();
         let mut error = self.mismatch("a defined name", text.clone(), Some(span));
-        let in_base = self.book.base_global(&text).is_some();
-        if let Some(advice) = self.advice_about(&text, in_base) {
+        if self.book.constructor_named(self.scope.module, name).is_some() {
+            error = error
+                .with_note(format!("{text} is a constructor: its fields are written in {{}}, even if it has none."));
+        } else if let Some(advice) = self.advice_about(&text) {
             error = error.with_note(advice);
         }
         self.with_context(Box::new(error))
     }
 
     /// What the writer of an unknown name may have meant.
-    pub(super) fn advice_about(&self, text: &str, in_base: bool) -> Option<String> {
+    fn advice_about(&self, text: &str) -> Option<String> {
+        let in_base = self.book.base_global(text).is_some();
         if in_base && !self.book.base_visible {
             return Some(format!("{text} is in Base: start the file with 'import Base'."));
         }

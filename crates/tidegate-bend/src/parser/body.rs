@@ -95,7 +95,11 @@ impl Parser<'_> {
             let binder = Binder { quantity: Quantity::None, name, span: self.span_from(start) };
             return self.typed_local(binder);
         }
-        let first = self.term(0)?;
+        let first = self.term_before_colon(0)?;
+        if self.annotation.is_some() {
+            let annotation = self.annotation.take();
+            return Ok(Step::Last(ParsedBody { term: first, annotation }));
+        }
         if self.starts_another_name() {
             return self.parallel(first);
         }

@@ -183,7 +183,7 @@ impl Parser<'_> {
         }
     }
 
-    fn stray_colon<T>(&self, colon: Span) -> Parsed<T> {
+    pub(super) fn stray_colon<T>(&self, colon: Span) -> Parsed<T> {
         Err(Box::new(crate::diagnostic::Diagnostic::mismatch(
             "a term without ':' (an annotation is written {x : T}, a typed local x : T = v)",
             "':'",

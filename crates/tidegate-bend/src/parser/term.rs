@@ -12,6 +12,16 @@ const ATOM: u8 = 12;
 impl Parser<'_> {
     /// A term of operators that bind at least as tightly as `level`.
     pub(super) fn term(&mut self, level: u8) -> Parsed<ExprId> {
+        let term = self.term_before_colon(level)?;
+        match self.annotation.take() {
+            None => Ok(term),
+            Some((_, colon)) => self.stray_colon(colon),
+        }
+    }
+
+    /// A term in the last place of a body: the `: T` after it, if it ends in a body of its own that
+    /// has read it, is left in `annotation`.
+    pub(super) fn term_before_colon(&mut self, level: u8) -> Parsed<ExprId> {
         self.nest(|parser| {
             let start = parser.here();
             let atom = parser.atom()?;
@@ -230,9 +240,7 @@ impl Parser<'_> {
         let motive = self.term(0)?;
         let _ = self.take(";");
         let body = self.block()?;
-        if let Some((_, colon)) = body.annotation {
-            return self.fail_at("a term without ':' after the rewrite", colon);
-        }
+        self.annotation = body.annotation;
         let body = body.term;
         self.add(Expr::Rewrite { name, equation, motive, body }, start)
     }
@@ -240,9 +248,7 @@ impl Parser<'_> {
     fn lambda(&mut self, binder: Binder) -> Parsed<ExprId> {
         self.expect("=>")?;
         let body = self.block()?;
-        if let Some((_, colon)) = body.annotation {
-            return self.fail_at("a lambda body without ':' (wrap it: (x => body))", colon);
-        }
+        self.annotation = body.annotation;
         self.add(Expr::Lambda(binder, body.term), binder.span.start)
     }
 
