@@ -15,6 +15,8 @@ use tidegate_wait::{Limit, Operation};
 
 const MS: Duration = Duration::from_millis(1);
 const NS: Duration = Duration::from_nanos(1);
+/// A clock costs Miri seconds.
+const CLOCKS: usize = if cfg!(miri) { 2 } else { usize::MAX };
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 fn in_virtual_time(f: impl FnOnce(&ManualClock)) {
@@ -81,7 +83,7 @@ fn case_40_max_is_for_ever() {
 /// G6: centuries ahead a timer is never early either. (Above 2^54 ns deadlines are kept in microseconds, rounded up.)
 #[test]
 fn g6_far_deadlines_are_not_early() {
-    for years in [1, 20, 200, 500, 569, 572, 580] {
+    for years in [572, 20, 1, 200, 500, 569, 580].into_iter().take(CLOCKS) {
         in_virtual_time(|clock| {
             let mut nap = pin!(sleep(years * YEAR));
             assert!(poll_once(nap.as_mut()).is_pending());
@@ -112,7 +114,9 @@ fn g6_overflowing_deadlines_do_not_panic() {
 #[test]
 fn g6_the_earlier_of_sleep_and_limit_wins() {
     for (own, limit, expected) in
-        [(5, 9, Ok(())), (9, 5, Err(Limit::TimedOut)), (5, 5, Ok(())), (0, 0, Ok(())), (5, 0, Err(Limit::TimedOut))]
+        [(5, 5, Ok(())), (9, 5, Err(Limit::TimedOut)), (5, 9, Ok(())), (0, 0, Ok(())), (5, 0, Err(Limit::TimedOut))]
+            .into_iter()
+            .take(CLOCKS)
     {
         in_virtual_time(|clock| {
             let mut relative = pin!(sleep(own * MS).timeout(limit * MS));
@@ -176,7 +180,7 @@ fn g8_token_and_timeout_in_both_orders() {
 /// G6: of several limits the earliest wins, wherever it stands among them.
 #[test]
 fn g6_the_earliest_of_six_limits_wins() {
-    for first in 0..6 {
+    for first in (0..6).rev().take(CLOCKS) {
         in_virtual_time(|clock| {
             let limit = |n: usize| if n == first { 3 * MS } else { (10 + n as u32) * MS };
             let start = clock.now();

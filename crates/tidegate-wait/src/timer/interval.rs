@@ -67,7 +67,8 @@ pub fn interval(period: Duration) -> Result<Interval, ZeroPeriod> {
     new(None, period)
 }
 
-/// An interval whose first tick comes at `start`.
+/// An interval whose first tick comes at `start`. A start before the process first asked this crate for the time counts
+/// as that moment.
 ///
 /// # Errors
 /// [`ZeroPeriod`].
