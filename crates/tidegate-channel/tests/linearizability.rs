@@ -225,7 +225,7 @@ fn observe(plan: &[Vec<Call>], cap: usize) -> Vec<Event> {
 /// G1, G2, G7: what threads see of the channel has an explanation.
 #[test]
 fn histories_have_an_order() {
-    let rounds = if cfg!(miri) { 15 } else { 1_500 };
+    let rounds = if cfg!(miri) { 6 } else { 1_500 };
     let mut rng = Rng(1993);
     for _ in 0..rounds {
         let cap = 1 + rng.below(2);
@@ -309,7 +309,7 @@ fn play(plan: &[Vec<Call>], cap: usize, fault: Fault, rng: &mut Rng) -> Vec<Even
 
 fn rejected(fault: Fault) -> usize {
     let mut rng = Rng(7);
-    let rounds = if cfg!(miri) { 60 } else { 500 };
+    let rounds = if cfg!(miri) { 40 } else { 500 };
     let mut count = 0;
     for _ in 0..rounds {
         let cap = 1 + rng.below(2);

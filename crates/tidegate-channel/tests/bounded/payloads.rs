@@ -127,7 +127,7 @@ fn small_and_odd() {
     goes_every_way(|n| n);
     goes_every_way(|n| n % 2 == 0);
     goes_every_way(|n| std::num::NonZeroU8::new(n + 1));
-    goes_every_way(|n| char::from(n));
+    goes_every_way(char::from);
     goes_every_way(bytes::<3>);
     goes_every_way(bytes::<25>);
     goes_every_way(|n| [u128::from(n) << 100; 2]);

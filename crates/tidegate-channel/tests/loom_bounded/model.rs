@@ -52,7 +52,7 @@ pub(crate) enum Parked {
     Nobody,
     Sends(usize),
     Receives(usize),
-    /// A receive that has been handed its value.
+    /// A receive that has been handed its value, before the ring was filled.
     Delivered,
 }
 
@@ -387,10 +387,15 @@ pub(crate) fn run(case: &Case) {
     let ledger = Ledger::default();
     let mut world =
         World { tx: Some(tx), rx: Some(rx), ledger, seen: Seen::default(), early: 0, made: 0, returns: false };
-    for _ in 0..filled {
-        assert!(world.tx.as_ref().unwrap().try_send(world.ledger.value(world.made)).is_ok());
-        world.seen.sent.push(world.made);
-        world.made += 1;
+    let fill = |world: &mut World| {
+        for _ in 0..filled {
+            assert!(world.tx.as_ref().unwrap().try_send(world.ledger.value(world.made)).is_ok());
+            world.seen.sent.push(world.made);
+            world.made += 1;
+        }
+    };
+    if parked != Parked::Delivered {
+        fill(&mut world);
     }
     let (sends, receives) = match parked {
         Parked::Nobody => (0, 0),
@@ -408,9 +413,12 @@ pub(crate) fn run(case: &Case) {
         assert!(world.tx.as_ref().unwrap().try_send(world.ledger.value(world.made)).is_ok());
         world.seen.sent.push(world.made);
         world.made += 1;
+        fill(&mut world);
     }
     world.early = world.made;
-    world.returns = case.acts.iter().any(|act| matches!(act, Act::DropParked | Act::DropRecv)) && sends == 0;
+    // What was delivered may be seen late, or come back late.
+    let gives_back = case.acts.iter().any(|act| matches!(act, Act::DropParked | Act::DropRecv)) && sends == 0;
+    world.returns = gives_back || parked == Parked::Delivered;
     let token = Some(token);
     let hands: Vec<_> = case
         .acts

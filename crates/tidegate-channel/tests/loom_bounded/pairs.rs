@@ -74,4 +74,5 @@ fn from_two_parked_receives() {
 fn from_a_delivery() {
     explore_pairs(Start { cap: 1, filled: 0, parked: Parked::Delivered }, true);
     explore_pairs(Start { cap: 2, filled: 0, parked: Parked::Delivered }, false);
+    explore_pairs(Start { cap: 2, filled: 1, parked: Parked::Delivered }, false);
 }

@@ -1,9 +1,12 @@
 //! Whole threads that block: the operation, the parker and the channel together.
 
+use std::sync::{Arc, Mutex};
+
 use loom::thread;
 use tidegate_channel::{bounded, Operation, RecvError};
 
 use crate::model::on_a_large_stack;
+use crate::support::{hooked, Hooks, Look};
 
 fn check(f: impl Fn() + Send + Sync + Copy + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -49,5 +52,34 @@ fn try_twins_see_what_was_completed() {
         let there = other.join().unwrap();
         assert!(here ^ there, "exactly one of them took it");
         assert_eq!((tx.try_send(2), rx.try_recv()), (Ok(()), Ok(2)));
+    });
+}
+
+/// G7, I4: a send that stands in the private list of a close under way (the 33rd: one hold settles 32) is dropped beside
+/// a fast receive: it must not touch the head, which is not frozen any more.
+#[test]
+fn a_spliced_send_leaves_beside_a_fast_receive() {
+    check(|| {
+        let (tx, rx) = bounded(1);
+        tx.try_send(0).unwrap();
+        let last = Arc::new(Mutex::new(None));
+        let inside = last.clone();
+        // Runs between the first hold of the close and the second.
+        let drop_last = Box::new(move || drop(inside.lock().unwrap().take()));
+        let hooks = Arc::new(Hooks { wake: Some(drop_last), ..Hooks::default() });
+        hooks.activate(true);
+        let mut parked: Vec<_> = (1..33).map(|n| Box::pin(tx.clone().into_send(n))).collect();
+        parked[0].parks_with(&hooked(&hooks));
+        parked[1..].iter_mut().for_each(Look::parks);
+        let mut spliced = Box::pin(tx.clone().into_send(33));
+        spliced.parks();
+        *last.lock().unwrap() = Some(spliced);
+        let receiver = rx.clone();
+        let other = thread::spawn(move || receiver.try_recv());
+        assert!(rx.close());
+        assert!(last.lock().unwrap().is_none());
+        assert_eq!(other.join().unwrap(), Ok(0));
+        assert_eq!(rx.try_recv(), Err(RecvError::Closed));
+        assert!(parked.iter_mut().all(|send| send.ends().is_err()));
     });
 }
