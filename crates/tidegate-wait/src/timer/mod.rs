@@ -194,7 +194,18 @@ impl Wheel {
         core::ptr::from_ref(self.cell).cast()
     }
 
-    /// Parks a sleep.
+    /// The time, if it costs next to nothing to know.
+    #[inline]
+    pub(crate) fn cheap_now(&self) -> Option<u64> {
+        match &self.clock {
+            Clock::System => None,
+            manual @ Clock::Manual(_) => Some(manual.now()),
+        }
+    }
+
+    /// Parks a sleep. With `look`, whether `due` is past is not known yet: the clock is read if the sleep would be the
+    /// first on this wheel, and false says that it is past, and nothing has happened. Any other sleep that is past fires
+    /// with the one before it, at once.
     ///
     /// # Safety
     /// As for [`Wheel::arm`]; `entry` stands right in front of the head of `node`, which is in state Init.
@@ -206,17 +217,28 @@ impl Wheel {
         due: u64,
         kind: Kind,
         waker: Waker,
-    ) {
-        // SAFETY: the caller's promise; the lock is held from here to the insertion.
+        look: bool,
+    ) -> bool {
+        let mut core = self.cell.core.lock();
+        if look && core.would_be_first(due) {
+            drop(core);
+            if due <= self.clock.now() {
+                crate::wake_batch::discard(Some(waker));
+                return false;
+            }
+            core = self.cell.core.lock();
+        }
+        // SAFETY: the caller's promise; the lock is held.
         let earlier = unsafe {
             (*entry).arm(due, self.cell.id, 1);
-            let core = self.cell.core.lock();
             (*node).wait_unlinked(kind, waker);
             due != FOREVER && core.insert(entry)
         };
+        drop(core);
         if earlier {
             self.notify(due);
         }
+        true
     }
 
     /// Something was armed for `due`, which is earlier than the turner knows.

@@ -154,15 +154,16 @@ unsafe impl<L: Limits> RawOperation for Sleep<L> {
         // SAFETY: pinned, in state Init, and no wheel knows the entry yet.
         unsafe {
             let end = with_current(|wheel| {
-                let now = wheel.now_ns();
-                let own = (*this).timer.wanted(|| now);
+                // A clock costs more than all the rest: whoever gave a deadline does not pay for it (`arm_sleep`).
+                let mut now = wheel.cheap_now();
+                let own = (*this).timer.wanted(|| *now.get_or_insert_with(|| wheel.now_ns()));
                 let limit = (*this).limits.earliest();
                 let (due, kind) = if own <= limit { (own, ENDS_SLEPT) } else { (limit, ENDS_TIMED_OUT) };
-                if due <= now && due != FOREVER {
+                if due == 0 || now.is_some_and(|now| due <= now && due != FOREVER) {
                     return Some(end_of(kind));
                 }
-                Self::arm(this, wheel, due, kind, waker.clone());
-                None
+                let parked = Self::arm(this, wheel, due, kind, waker.clone(), now.is_none());
+                (!parked).then_some(end_of(kind))
             })?;
             Self::end_at_once(this, end)
         }
@@ -179,7 +180,7 @@ unsafe impl<L: Limits> RawOperation for Sleep<L> {
             (*this).head.node.set_quiet(State::Init);
             let waker = waker.clone();
             // If it is due by now, the wheel says so at its next turn.
-            with_current(|wheel| Self::arm(this, wheel, due, kind, waker));
+            let _parked = with_current(|wheel| Self::arm(this, wheel, due, kind, waker, false));
         }
     }
 
@@ -191,16 +192,17 @@ unsafe impl<L: Limits> RawOperation for Sleep<L> {
 }
 
 impl<L: Limits> Sleep<L> {
-    /// Parks on `wheel`.
+    /// Parks on `wheel`. False: `look`ing at the clock showed that it is due; then nothing has happened.
     ///
     /// # Safety
     /// Pinned, in state Init, in no wheel.
     #[inline]
-    unsafe fn arm(this: *mut Self, wheel: &Wheel, due: u64, kind: Kind, waker: Waker) {
+    unsafe fn arm(this: *mut Self, wheel: &Wheel, due: u64, kind: Kind, waker: Waker, look: bool) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
             (*this).head.set_owner(wheel.owner());
-            wheel.arm_sleep(&raw mut (*this).timer, &raw const (*this).head.node, due, kind, waker);
+            let (entry, node) = (&raw mut (*this).timer, &raw const (*this).head.node);
+            wheel.arm_sleep(entry, node, due, kind, waker, look)
         }
     }
 

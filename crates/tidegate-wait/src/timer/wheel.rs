@@ -183,6 +183,12 @@ impl WheelCore {
         self.len.get()
     }
 
+    /// Is `due` before everything that the turner knows of?
+    #[inline]
+    pub(crate) fn would_be_first(&self, due: u64) -> bool {
+        due < self.next_wake.get()
+    }
+
     /// Links an armed entry. True: the turner sleeps too long now.
     ///
     /// # Safety
