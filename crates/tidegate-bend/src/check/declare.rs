@@ -208,8 +208,7 @@ impl Checker<'_> {
             self.check_parameter(parameter)?;
         }
         let span = self.span(kind);
-        let (declared, kind_type) = self.type_of_type(kind)?;
-        let _ = kind_type;
+        let declared = self.check_type(kind)?;
         if !matches!(self.values.get(declared), Value::Kind(_) | Value::Any | Value::Opaque(_)) {
             let observed = self.source_text(span);
             let error = self.mismatch("a kind after 'is' (Data, Type or Kind(q))", observed, Some(span));

@@ -76,10 +76,7 @@ impl Checker<'_> {
                 None => break,
             }
         }
-        match *self.values.get(value) {
-            Value::Apply(..) => value,
-            _ => value,
-        }
+        value
     }
 
     fn order(&mut self, argument: V, column: V, depth: u32) -> Order {

@@ -59,11 +59,11 @@ impl Checker<'_> {
             }
             Expr::Index(array, index) => {
                 let (array, index) = (*array, *index);
-                self.infer_index(id, array, index, None)
+                self.infer_index(array, index, None)
             }
             Expr::Write(array, index, value) => {
                 let (array, index, value) = (*array, *index, *value);
-                self.infer_index(id, array, index, Some(value))
+                self.infer_index(array, index, Some(value))
             }
             Expr::Do(_) => self.infer_do(id),
             Expr::Block(..) => self.infer_block(id, operators),
@@ -116,7 +116,7 @@ impl Checker<'_> {
                     .with_context(Box::new(error.with_note("a hole stands for a term that is still to be written."))))
             }
             Expr::Reflexivity => self.check_reflexivity(id, want),
-            Expr::Rewrite { .. } => self.check_rewrite(id, want),
+            Expr::Rewrite { .. } => self.check_rewrite(id),
             _ => {
                 let (term, found) = self.infer(id, operators)?;
                 if self.lenient || self.fits(found, want) != Fit::No {
@@ -293,7 +293,7 @@ impl Checker<'_> {
     }
 
     /// The goal after a rewrite is not computed: what follows is read, not compared.
-    fn check_rewrite(&mut self, id: ExprId, want: V) -> Checked<TermId> {
+    fn check_rewrite(&mut self, id: ExprId) -> Checked<TermId> {
         let Expr::Rewrite { name, equation, motive, body } = self.tree().expr(id).clone() else {
             return Ok(self.erased());
         };
@@ -313,12 +313,11 @@ impl Checker<'_> {
         });
         self.lenient = lenient;
         result?;
-        let _ = want;
         self.check(body, any, None)
     }
 
     /// `a[i]`, or `a[i] <- v`.
-    fn infer_index(&mut self, id: ExprId, array: ExprId, index: ExprId, value: Option<ExprId>) -> Checked<Inferred> {
+    fn infer_index(&mut self, array: ExprId, index: ExprId, value: Option<ExprId>) -> Checked<Inferred> {
         let u32_type = self.values.add(Value::Def(self.builtin.u32));
         let method = if value.is_some() { self.builtin.array_set } else { self.builtin.array_get };
         let ty = self.def_type(method);
@@ -334,7 +333,6 @@ impl Checker<'_> {
             terms.push(self.check(argument, domain, operators)?);
             ty = codomain;
         }
-        let _ = id;
         Ok((self.add(Term::Call(head, terms)), ty))
     }
 
