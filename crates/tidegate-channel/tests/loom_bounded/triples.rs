@@ -42,3 +42,10 @@ fn every_end_at_once() {
     three(1, 1, Parked::Sends(1), [Act::TimeOut, Act::Cancel, Act::TryRecv]);
     three(1, 1, Parked::Sends(2), [Act::TimeOut, Act::DropParked, Act::TryRecv]);
 }
+
+/// I7: head never passes tail, as `len` sees it, while a slow receive lets a parked send in.
+#[test]
+fn len_beside_an_admission() {
+    three(1, 1, Parked::Sends(1), [Act::Recv, Act::TryRecv, Act::Len]);
+    three(1, 1, Parked::Nobody, [Act::Send, Act::TryRecv, Act::Len]);
+}

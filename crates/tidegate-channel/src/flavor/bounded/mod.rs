@@ -257,8 +257,12 @@ impl<T> Handle<T> {
             let tail = self.core.tail.0.load(Ordering::Acquire);
             let head = self.core.head.0.load(Ordering::Acquire);
             if self.core.tail.0.load(Ordering::Acquire) == tail {
+                let (distance, cap) = (self.core.ring.distance(head, tail), self.core.ring.cap);
+                if cfg!(any(loom, debug_assertions)) {
+                    assert!(distance <= cap + 1, "I7: head has passed tail");
+                }
                 // A slow receive advances the tail before the head: clamp.
-                return (self.core.ring.distance(head, tail).min(self.core.ring.cap) as usize, head);
+                return (distance.min(cap) as usize, head);
             }
             spin_loop();
         }
