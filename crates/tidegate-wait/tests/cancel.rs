@@ -845,6 +845,31 @@ fn entries_give_their_references_back() {
 }
 
 #[test]
+fn a_token_that_goes_lets_leaked_waits_go() {
+    // C5: nobody cancelled it; its end gives back what the entries of leaked operations hold.
+    let (ledger, limit, token) = (Ledger::default(), CancelToken::new(), CancelToken::new());
+    let value = ledger.value(0);
+    token
+        .on_cancel(move || {
+            let _value = value;
+        })
+        .keep();
+    let handles = Box::into_raw(Box::new((token, limit)));
+    // SAFETY: given back below, when nobody looks at the wait any more.
+    let (waiting, limiting): &'static (CancelToken, CancelToken) = unsafe { &*handles };
+    let mut wait = Box::pin(waiting.cancelled().cancel_on(limiting));
+    assert!(end(&mut wait).is_pending());
+    std::mem::forget(wait);
+    assert_eq!(ledger.dropped(), 0);
+    // SAFETY: made by `Box::into_raw` above.
+    let (token, limit) = *unsafe { Box::from_raw(handles) };
+    drop(token);
+    assert_eq!(ledger.dropped(), 0, "held by the leaked wait's entry");
+    drop(limit);
+    assert_eq!(ledger.dropped(), 1);
+}
+
+#[test]
 fn two_tokens_that_wait_for_each_other() {
     // C1: settling an operation under one token's lock takes the other's waiters' lock, a leaf.
     for round in 0..if cfg!(miri) { 4 } else { 500 } {
@@ -936,25 +961,28 @@ fn wakers_may_use_the_tokens_that_wake_them() {
             child.cancel();
         }) as Box<dyn Fn() + Send + Sync>)
     };
-    let hooks = Arc::new(Hooks { wake: hook(), clone: hook(), drop: hook(), ..Hooks::default() });
+    let make = || Arc::new(Hooks { wake: hook(), clone: hook(), drop: hook(), ..Hooks::default() });
+    // Two of a kind: a waker is cloned and dropped again only for one of another task.
+    let (hooks, others) = (make(), make());
     token.set(CancelToken::new()).unwrap();
     let token = token.get().unwrap();
     hooks.activate(true);
+    others.activate(true);
     let queue = WaitQueue::<u32>::new();
     let mut park = Box::pin(queue.park().cancel_on(token));
     let mut wait = Box::pin(token.cancelled().cancel_on(token));
     let mut dropped = Box::pin(token.cancelled().cancel_on(token));
-    for _ in 0..2 {
-        assert!(poll(park.as_mut(), &hooked(&hooks)).is_pending());
-        assert!(poll(wait.as_mut(), &hooked(&hooks)).is_pending());
-        assert!(poll(dropped.as_mut(), &hooked(&hooks)).is_pending());
+    for hooks in [&others, &hooks] {
+        assert!(poll(park.as_mut(), &hooked(hooks)).is_pending());
+        assert!(poll(wait.as_mut(), &hooked(hooks)).is_pending());
+        assert!(poll(dropped.as_mut(), &hooked(hooks)).is_pending());
     }
     drop(dropped);
     token.cancel();
     assert!(end(&mut park).is_ready() && end(&mut wait).is_ready());
     drop((park, wait));
     hooks.activate(false);
-    assert_eq!(hooks.alive(), 0);
+    assert_eq!((hooks.alive(), others.alive()), (0, 0));
     let mut late = pin!(token.cancelled());
     assert!(poll(late.as_mut(), &hooked(&hooks)).is_ready());
 }

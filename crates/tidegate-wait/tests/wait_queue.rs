@@ -642,7 +642,9 @@ fn wakers_may_call_back_from_everywhere() {
             queue.wake_all();
         }) as Box<dyn Fn() + Send + Sync>)
     };
-    let hooks = Arc::new(Hooks { wake: hook(1), clone: hook(2), drop: hook(4), ..Hooks::default() });
+    // Two of a kind: a waker is cloned and dropped again only for one of another task.
+    let make = || Arc::new(Hooks { wake: hook(1), clone: hook(2), drop: hook(4), ..Hooks::default() });
+    let (hooks, others) = (make(), make());
     for way in 0..7 {
         let clock = ManualClock::new();
         clock.enter(|| {
@@ -650,9 +652,11 @@ fn wakers_may_call_back_from_everywhere() {
             let mut parks: Vec<_> =
                 (0..3).map(|_| Box::pin(queue.park().timeout(Duration::from_millis(1)).cancel_on(&child))).collect();
             hooks.activate(way % 2 == 0);
+            others.activate(true);
             for park in &mut parks {
-                // With the hooks on, the clone of the next may end the wait of the one before.
+                // With the hooks on, the clone of the next may end the wait of the one before, or its own.
                 let _ = poll(park.as_mut(), &hooked(&hooks));
+                let _ = poll(park.as_mut(), &hooked(&others));
                 let _ = poll(park.as_mut(), &hooked(&hooks));
             }
             hooks.activate(true);
@@ -670,7 +674,7 @@ fn wakers_may_call_back_from_everywhere() {
             hooks.activate(false);
         });
         assert_eq!((queue.parked(), clock.armed()), (0, 0));
-        assert_eq!(hooks.alive(), 0, "way {way}");
+        assert_eq!((hooks.alive(), others.alive()), (0, 0), "way {way}");
     }
     assert_eq!(calls.load(Ordering::SeqCst), 7, "all three were called");
     hooks.activate(true);
@@ -862,11 +866,13 @@ fn grants_of_any_size_and_alignment() {
     struct Line([u8; 200]);
     carries(|_| (), |_, _| true);
     carries(|tag| tag, |grant, tag| *grant == tag);
-    carries(|tag| [tag; 7], |grant, tag| *grant == [tag; 7]);
-    carries(|tag| [u64::from(tag); 9], |grant, tag| *grant == [u64::from(tag); 9]);
     carries(u128::from, |grant, tag| *grant == u128::from(tag));
-    carries(|tag| Sixteen([tag; 3]), |grant, tag| grant.0 == [tag; 3]);
-    carries(|tag| Line([tag; 200]), |grant, tag| grant.0 == [tag; 200]);
+    if !cfg!(miri) {
+        carries(|tag| [tag; 7], |grant, tag| *grant == [tag; 7]);
+        carries(|tag| [u64::from(tag); 9], |grant, tag| *grant == [u64::from(tag); 9]);
+        carries(|tag| Sixteen([tag; 3]), |grant, tag| grant.0 == [tag; 3]);
+        carries(|tag| Line([tag; 200]), |grant, tag| grant.0 == [tag; 200]);
+    }
     carries(Page, |grant, tag| grant.0 == tag && std::ptr::from_ref(grant).addr() % 4096 == 0);
     carries(|_| EmptyPage, |grant, _| std::ptr::from_ref(grant).addr() % 4096 == 0);
     carries(Box::new, |grant, tag| **grant == tag);
