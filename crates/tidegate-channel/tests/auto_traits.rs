@@ -48,6 +48,7 @@ fn halves() {
     const { assert!(Has::<Receiver<Cell>>::SEND && Has::<Receiver<Cell>>::SYNC && Has::<Receiver<Cell>>::UNPIN) };
     const { assert!(!Has::<Sender<Rc<u8>>>::SEND && !Has::<Sender<Rc<u8>>>::SYNC) };
     const { assert!(!Has::<Receiver<Rc<u8>>>::SEND && !Has::<Receiver<Rc<u8>>>::SYNC) };
+    const { assert!(!Has::<&Cell>::UNWIND && !Has::<Cell>::REF_UNWIND, "the question can be answered with no") };
     const { assert!(Has::<Sender<PhantomPinned>>::UNPIN && Has::<Receiver<PhantomPinned>>::UNPIN) };
     const { assert!(Has::<Sender<Cell>>::UNWIND && Has::<Sender<Cell>>::REF_UNWIND) };
     const { assert!(Has::<Receiver<Cell>>::UNWIND && Has::<Receiver<Cell>>::REF_UNWIND) };
