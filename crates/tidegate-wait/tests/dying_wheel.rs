@@ -162,7 +162,7 @@ fn t5_a_reborn_wheel_is_left_alone() {
 fn t5_all_are_roused() {
     let clock = ManualClock::new();
     let queue = WaitQueue::<u64>::new();
-    let count = if cfg!(miri) { 40 } else { 1_000 };
+    let count = if cfg!(miri) { 18 } else { 1_000 };
     let (woken, waker) = Woken::new();
     let mut naps: Vec<_> = (0..count).map(|n| Box::pin(sleep((1 + n) * (1 + n) * MS))).collect();
     let mut parks: Vec<_> = (0..count).map(|n| Box::pin(queue.park().timeout((1 + n) * MS))).collect();
