@@ -46,8 +46,10 @@ pub(crate) struct TokenEntry {
     links: EntryLinks,
     token: Cell<*const TokenNode>,
     /// On targets with 32-bit pointers the entry must fill its 24 bytes.
-    _fill: [u32; (ENTRY_SIZE - size_of::<[usize; 3]>()) / 4],
+    _fill: [u32; FILL],
 }
+
+const FILL: usize = (ENTRY_SIZE - size_of::<[usize; 3]>()) / 4;
 
 const _: () = assert!(size_of::<TokenEntry>() == ENTRY_SIZE);
 
@@ -58,7 +60,7 @@ impl TokenEntry {
     #[inline(always)]
     pub(crate) fn new(token: *const TokenNode, owned: bool) -> TokenEntry {
         let token = token.map_addr(|addr| addr | if owned { OWNED } else { 0 });
-        TokenEntry { links: EntryLinks::new(0), token: Cell::new(token), _fill: [0; _] }
+        TokenEntry { links: EntryLinks::new(0), token: Cell::new(token), _fill: [0; FILL] }
     }
 
     #[inline(always)]
