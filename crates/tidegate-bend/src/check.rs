@@ -34,6 +34,8 @@ pub use book::{ConstructorId, DataId, DefId};
 pub(crate) use program::{check, Findings, Notice};
 pub(crate) use value::VarId;
 
+use std::rc::Rc;
+
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::elaborated::{Elaborated, Term, TermId};
 use crate::hash::NumberMap;
@@ -123,9 +125,17 @@ struct Checker<'b> {
     current: Option<recursion::Current>,
     calls: recursion::Calls,
     notices: Vec<Notice>,
+    /// The definitions that are proofs, in order.
+    proofs: Vec<DefId>,
     fuel: u32,
     computing: u32,
     evaluating: u32,
+    /// The types of constructors at the arguments of their types, which a long body asks for again and again.
+    constructor_types: NumberMap<(ConstructorId, Vec<V>), V>,
+    /// The types of their fields, in terms of variables of their own.
+    field_types: NumberMap<(ConstructorId, Vec<V>), Rc<[V]>>,
+    /// The types that closed values compute to.
+    reduced: NumberMap<V, V>,
     /// What the comparison under way has found out.
     compared: NumberMap<(V, V, bool), Fit>,
 }
@@ -191,6 +201,9 @@ impl Checker<'_> {
             let error = self.mismatch("a type", observed, Some(self.span(id)));
             return Err(self.maybe_note_missing_arguments(error, id));
         }
+        if !matches!(self.values.get(kind), Value::Kind(_)) {
+            self.note_undecided();
+        }
         Ok(kind)
     }
 
@@ -218,7 +231,7 @@ impl Checker<'_> {
     fn require_data(&mut self, kind: V, name: Symbol, span: Span) -> Checked<()> {
         let is_unsafe = self.current.as_ref().is_some_and(|current| current.is_unsafe);
         let data = self.values.kind(2);
-        if is_unsafe || self.lenient || self.fits(kind, data) != Fit::No {
+        if is_unsafe || self.lenient || self.may_stand(kind, data) {
             return Ok(());
         }
         let observed = self.show(kind);
@@ -234,9 +247,34 @@ impl Checker<'_> {
         value
     }
 
+    /// Whether a value of type `found` may stand where `wanted` is asked for. What cannot be decided may,
+    /// and the report says so.
+    fn may_stand(&mut self, found: V, wanted: V) -> bool {
+        match self.fits(found, wanted) {
+            Fit::Yes => true,
+            Fit::No => false,
+            Fit::Undecided => {
+                self.note_undecided();
+                true
+            }
+        }
+    }
+
+    /// A type that is not computed stands where one is asked for: nothing more is compared.
+    fn note_undecided(&mut self) {
+        if self.lenient {
+            return;
+        }
+        let Some(current) = &self.current else { return };
+        let notice = current.data.map_or(Notice::Undecided(current.def), Notice::UndecidedData);
+        if self.notices.last() != Some(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
     /// Fails unless a value of type `found` may stand where `wanted` is asked for.
     fn require_fit(&mut self, found: V, wanted: V, span: Span) -> Checked<()> {
-        if self.lenient || self.fits(found, wanted) != Fit::No {
+        if self.lenient || self.may_stand(found, wanted) {
             return Ok(());
         }
         let (expected, observed) = (self.show(wanted), self.show(found));

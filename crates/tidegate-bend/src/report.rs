@@ -18,7 +18,10 @@ pub struct Report {
     pub files: usize,
     /// Proofs: read, but their steps not checked.
     pub proofs: Vec<String>,
-    /// Definitions marked unsafe: their recursion not checked.
+    /// Definitions and types in which a comparison of types was let pass, because it hangs on an
+    /// equation or on values that are not computed.
+    pub undecided: Vec<String>,
+    /// Definitions marked unsafe: their recursion and the kinds of their reusable binders not checked.
     pub trusted: Vec<String>,
     /// Definitions with a body in C or JavaScript: not read.
     pub foreign: Vec<String>,
@@ -38,6 +41,14 @@ impl Report {
         for &notice in &findings.notices {
             let (list, id) = match notice {
                 Notice::ProofSkipped(id) => (&mut report.proofs, id),
+                Notice::Undecided(id) => (&mut report.undecided, id),
+                Notice::UndecidedData(id) => {
+                    let data = book.data(id);
+                    if own(data.module) {
+                        report.undecided.push(book.shown(ModuleId::ENTRY, data.module, data.name));
+                    }
+                    continue;
+                }
                 Notice::Unsafe(id) => (&mut report.trusted, id),
                 Notice::Foreign(id) => (&mut report.foreign, id),
                 Notice::Open(id) => (&mut report.open, id),
@@ -70,7 +81,8 @@ impl Report {
             }
         };
         list(&self.proofs, "equality proofs, read and skipped");
-        list(&self.trusted, "descent of definitions marked unsafe");
+        list(&self.undecided, "type comparisons let pass, which hang on equations or on values that are not computed");
+        list(&self.trusted, "descent and reuse in definitions marked unsafe");
         list(&self.foreign, "bodies in another language, which Tidegate does not run");
         list(&self.open, "laws that no definition fills");
         lines

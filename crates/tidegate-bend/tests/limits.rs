@@ -103,6 +103,22 @@ fn a_long_block_is_walked_not_recursed_into() {
 }
 
 #[test]
+fn a_long_body_of_destructuring_lets_is_checked() {
+    // The types of the second form mention those of all lets before, unless they are computed.
+    let lets = if cfg!(debug_assertions) { 50_000 } else { 100_000 };
+    let mut text = String::from("import Base\n\ndef pair(x: U32) -> U32 & U32:\n  (x, 1)\n\ndef f(a0: U32) -> U32:\n");
+    for number in 1..=lets {
+        let _ = writeln!(text, "  (a{number}, b{number}) = pair(a{})", number - 1);
+    }
+    let _ = write!(text, "  a{lets}\n\ndef g(p: U32 & U32) -> U32:\n  (a0, b0) = p\n");
+    for number in 1..=lets {
+        let _ = writeln!(text, "  (a{number}, b{number}) = (b{before}, a{before})", before = number - 1);
+    }
+    let _ = writeln!(text, "  a{lets}");
+    assert_eq!(answer(&text), Ok(()));
+}
+
+#[test]
 fn types_that_never_stop_computing_get_an_answer() {
     let text = "import Base\n\n@unsafe\ndef T(n: Nat) -> Type:\n  T(1n+n)\n\n@unsafe\ndef S(n: Nat) -> Type:\n  \
                 S(n) -> S(n)\n\ndef f(x: T(0n), y: S(0n)) -> U32:\n  y(x)\n";

@@ -13,7 +13,7 @@ use tidegate_bend::{Checked, Report};
 
 /// A program that passed.
 pub(crate) fn passed(checked: &Checked) -> String {
-    let Report { path, definitions, types, files, proofs, trusted, foreign, open } = &checked.report;
+    let Report { path, definitions, types, files, proofs, undecided, trusted, foreign, open } = &checked.report;
     let mut object = Object::new();
     object.raw("ok", "true");
     object.text("file", &path.display().to_string());
@@ -23,7 +23,9 @@ pub(crate) fn passed(checked: &Checked) -> String {
     counts.raw("files", &files.to_string());
     object.raw("checked", &counts.close());
     let mut skipped = Object::new();
-    for (key, names) in [("proofs", proofs), ("unsafe", trusted), ("foreign", foreign), ("open", open)] {
+    for (key, names) in
+        [("proofs", proofs), ("types", undecided), ("unsafe", trusted), ("foreign", foreign), ("open", open)]
+    {
         let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
         skipped.raw(key, &format!("[{}]", names.join(",")));
     }

@@ -59,6 +59,37 @@ fn skipped_proofs_are_told() {
 }
 
 #[test]
+fn types_let_pass_are_told() {
+    let types = "import Base\n\ndef T(n: Nat) -> Type:\n  match n:\n    case 0n: U32\n    case 1n+p: T(p)\n\n";
+    let line = "not checked: 1: type comparisons let pass, which hang on equations or on values that are not computed";
+    for (name, text) in [
+        // An open call on both sides.
+        ("open", "def f(n: Nat, m: Nat, x: T(n)) -> T(m):\n  x\n"),
+        // More steps than are taken.
+        ("long", "def f(x: T(30000n)) -> U32:\n  x\n"),
+        // The sides of an equation, outside of a proof.
+        ("equation", "def f(n: Nat, -e: {n == 0n : Nat}) -> Nat:\n  n\n"),
+    ] {
+        let path = file(&folder("undecided"), &format!("{name}.bend"), format!("{types}{text}"));
+        let output = tidegate(&["check", "--library", &path]);
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        assert!(stdout(&output).contains(&format!("{line}: f\n")), "{name}: {}", stdout(&output));
+        let output = tidegate(&["check", "--library", "--json", &path]);
+        assert!(stdout(&output).contains(r#""types":["f"]"#), "{name}: {}", stdout(&output));
+    }
+    let decided = format!("{types}def f(x: T(3n)) -> U32:\n  x\n");
+    let output = tidegate(&["check", "--library", &file(&folder("undecided"), "decided.bend", decided)]);
+    assert!(!stdout(&output).contains("not checked"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_declared_type_let_pass_is_told() {
+    let text = "import Base\n\ntype Zero<n: Nat> is Data:\n  Zero{-e: {n == 0n : Nat}}\n";
+    let output = tidegate(&["check", "--library", &file(&folder("undecided"), "zero.bend", text)]);
+    assert!(stdout(&output).contains("are not computed: Zero\n"), "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
 fn the_examples_pass() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bend");
     let mut count = 0;

@@ -44,7 +44,10 @@ impl Checker<'_> {
             let function_type = self.whnf(ty);
             let (quantity, domain, codomain) = match *self.values.get(function_type) {
                 Value::Pi(quantity, _, domain, codomain) => (quantity, domain, codomain),
-                Value::Any | Value::Opaque(_) => (Quantity::One, function_type, function_type),
+                Value::Any | Value::Opaque(_) => {
+                    self.note_undecided();
+                    (Quantity::One, function_type, function_type)
+                }
                 _ if self.lenient => {
                     let any = self.values.any();
                     (Quantity::One, any, any)
@@ -231,7 +234,10 @@ impl Checker<'_> {
         let data = self.book.constructor(constructor).data;
         match self.values.get(want).clone() {
             Value::Data(found, arguments) if found == data => Ok(Some(arguments.into_vec())),
-            Value::Any | Value::Opaque(_) => Ok(None),
+            Value::Any | Value::Opaque(_) => {
+                self.note_undecided();
+                Ok(None)
+            }
             _ if self.lenient => Ok(None),
             _ => {
                 let declared = self.book.data(data);
@@ -288,9 +294,14 @@ impl Checker<'_> {
         let (Some(mut ty), Some(arguments)) = (self.book.constructor(constructor).ty, arguments) else {
             return self.values.any();
         };
-        for argument in arguments {
+        let key = (constructor, arguments);
+        if let Some(&known) = self.constructor_types.get(&key) {
+            return known;
+        }
+        for &argument in &key.1 {
             ty = self.instantiate_with(ty, argument);
         }
+        self.constructor_types.insert(key, ty);
         ty
     }
 

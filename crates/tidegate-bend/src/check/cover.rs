@@ -52,7 +52,7 @@ type Search = Result<Option<Vec<String>>, TooMuch>;
 impl Checker<'_> {
     /// Fails if some values of `types` meet no row.
     pub(super) fn check_cover(&mut self, span: Span, rows: &[Vec<PatternId>], types: &[V]) -> Checked<()> {
-        if self.lenient {
+        if self.lenient || self.is_plain_pair(rows, types) {
             return Ok(());
         }
         let matrix: Vec<Row> =
@@ -81,6 +81,19 @@ impl Checker<'_> {
                 Err(Box::new(self.message(message, Some(span))))
             }
         }
+    }
+
+    /// `(a, b)` for a pair, the pattern of most lets: there is nothing to search for.
+    fn is_plain_pair(&mut self, rows: &[Vec<PatternId>], types: &[V]) -> bool {
+        let ([row], [ty]) = (rows, types) else { return false };
+        let Pattern::Tuple(items) = self.tree().pattern(row[0]) else { return false };
+        let is_name = |&item: &PatternId| matches!(self.tree().pattern(item), Pattern::Bind(_));
+        if items.len() != 2 || !items.iter().all(is_name) {
+            return false;
+        }
+        self.refuel();
+        let ty = self.whnf(*ty);
+        matches!(*self.values.get(ty), Value::Data(data, _) if data == self.builtin.sigma)
     }
 
     /// An example that no row fits, one text for each column.
@@ -274,7 +287,7 @@ impl Checker<'_> {
                     Some(fields.into_iter().chain(rows[at][1..].iter().cloned()).collect())
                 })
                 .collect();
-            let mut part_types = self.field_types(constructor, arguments.clone(), count);
+            let mut part_types = self.field_types(constructor, arguments.clone(), count).to_vec();
             part_types.extend(&types[1..]);
             if let Some(mut example) = self.uncovered(part, part_types, budget)? {
                 let fields: Vec<String> = example.drain(..count).collect();
@@ -327,8 +340,12 @@ impl Checker<'_> {
         }
     }
 
-    fn field_types(&mut self, constructor: ConstructorId, arguments: Vec<V>, count: usize) -> Vec<V> {
-        let mut ty = self.constructor_type(constructor, Some(arguments));
+    fn field_types(&mut self, constructor: ConstructorId, arguments: Vec<V>, count: usize) -> Rc<[V]> {
+        let key = (constructor, arguments);
+        if let Some(known) = self.field_types.get(&key) {
+            return known.clone();
+        }
+        let mut ty = self.constructor_type(constructor, Some(key.1.clone()));
         let mut types = Vec::new();
         for _ in 0..count {
             let Value::Pi(_, name, domain, codomain) = *self.values.get(ty) else {
@@ -340,6 +357,8 @@ impl Checker<'_> {
             let var = self.values.var(id);
             ty = self.values.instantiate(codomain, var);
         }
+        let types: Rc<[V]> = types.into();
+        self.field_types.insert(key, types.clone());
         types
     }
 

@@ -1,7 +1,6 @@
 //! The types of what a program declares: first as values, then checked.
 
 use super::book::{Code, ConstructorId, DataId, DefId};
-use super::normal::Fit;
 use super::recursion::Current;
 use super::scope::Scope;
 use super::value::{Value, VarId, V};
@@ -156,6 +155,9 @@ impl Checker<'_> {
             }
             let id = DataId(at as u32);
             self.enter(module, self.book.data(id).name, None);
+            if let Some(current) = &mut self.current {
+                current.data = Some(id);
+            }
             if let Err(error) = self.check_data(id) {
                 errors.push(*error);
                 self.forget_data(id);
@@ -176,6 +178,8 @@ impl Checker<'_> {
 
     fn forget_data(&mut self, id: DataId) {
         self.book.datas[id.0 as usize].ty = None;
+        self.constructor_types.clear();
+        self.field_types.clear();
         for constructor in self.book.data(id).constructors.clone() {
             let ConstructorId(at) = constructor;
             self.book.constructors[at as usize].ty = None;
@@ -194,6 +198,7 @@ impl Checker<'_> {
         let is_unsafe = def.is_some_and(|def| self.book.def(def).is_unsafe);
         self.current = Some(Current {
             def: def.unwrap_or(DefId(u32::MAX)),
+            data: None,
             shown: self.book.names.text(name).to_owned(),
             is_unsafe,
             parameters: Vec::new(),
@@ -214,6 +219,9 @@ impl Checker<'_> {
             let error = self.mismatch("a kind after 'is' (Data, Type or Kind(q))", observed, Some(span));
             return Err(self.with_context(Box::new(error)));
         }
+        if !matches!(self.values.get(declared), Value::Kind(_)) {
+            self.note_undecided();
+        }
         for constructor in &constructors {
             let (depth, mark) = (self.locals.len(), self.scope.mark());
             for field in &constructor.fields {
@@ -229,7 +237,7 @@ impl Checker<'_> {
 
     /// A Data type holds Data only.
     fn require_field_kind(&mut self, field: &Parameter, kind: V, declared: V) -> Checked<()> {
-        if self.fits(kind, declared) != Fit::No {
+        if self.may_stand(kind, declared) {
             return Ok(());
         }
         let (expected, observed) = (self.show(declared), self.show(kind));

@@ -53,8 +53,43 @@ impl Checker<'_> {
 
     fn evaluate_expr(&mut self, scope: &mut Scope, id: ExprId, operators: Option<Symbol>) -> Evaluated {
         let expr = self.tree_of(scope).expr(id).clone();
-        Ok(match expr {
-            Expr::Name(name) => self.eval_name(scope, name),
+        match expr {
+            Expr::Name(name) => Ok(self.eval_name(scope, name)),
+            Expr::Call { function, arguments, .. } => self.eval_call(scope, function, &arguments),
+            Expr::Group(body, ty) => {
+                let operators = ty.and_then(|ty| self.operator_head(scope, ty)).or(operators);
+                self.evaluate(scope, body, operators)
+            }
+            Expr::Ascribe(body, _) | Expr::Rewrite { body, .. } => self.evaluate(scope, body, None),
+            Expr::Binary(operator, left, right) => {
+                let left = self.evaluate(scope, left, operators)?;
+                let right = self.evaluate(scope, right, operators)?;
+                Ok(self.eval_operator(scope, operator, operators, left, right))
+            }
+            Expr::Lambda(binder, body) => {
+                let body = self.eval_under(scope, binder, body)?;
+                Ok(self.values.add(Value::Lambda(binder.name, body)))
+            }
+            Expr::Match(found) => self.eval_match(scope, &found),
+            Expr::Block(locals, tail) => {
+                for local in &locals {
+                    self.eval_local(scope, local)?;
+                }
+                self.evaluate(scope, tail, operators)
+            }
+            Expr::Construct(..) | Expr::Tuple(_) | Expr::List(_) | Expr::Successor(..) | Expr::Fill { .. } => {
+                self.eval_data(scope, expr)
+            }
+            Expr::Family(..) | Expr::Plus(_) | Expr::Forall(..) | Expr::Exists(..) | Expr::Equal(..) => {
+                self.eval_type(scope, expr)
+            }
+            _ => self.eval_atom(scope, &expr),
+        }
+    }
+
+    /// Literals and the constants among types; what is never computed with is opaque.
+    fn eval_atom(&mut self, scope: &mut Scope, expr: &Expr) -> Evaluated {
+        Ok(match *expr {
             Expr::Nat(value) => self.values.add(Value::Nat(value)),
             Expr::U32(value) => self.values.add(Value::U32(value)),
             Expr::F32(value) => self.values.add(Value::F32(value)),
@@ -62,29 +97,26 @@ impl Checker<'_> {
             Expr::Text(value) => self.values.add(Value::Text(value)),
             Expr::Type => self.values.kind(1),
             Expr::Data => self.values.kind(2),
-            Expr::Quant => self.values.add(Value::Quant),
-            Expr::Quantity(value) => self.values.add(Value::Quantity(value)),
-            Expr::Reflexivity => self.values.add(Value::Reflexivity),
             Expr::Kind(quantity) => {
                 let quantity = self.evaluate(scope, quantity, None)?;
                 self.values.add(Value::Kind(quantity))
             }
-            Expr::Call { function, arguments, .. } => return self.eval_call(scope, function, &arguments),
+            Expr::Quant => self.values.add(Value::Quant),
+            Expr::Quantity(value) => self.values.add(Value::Quantity(value)),
+            Expr::Reflexivity => self.values.add(Value::Reflexivity),
+            _ => self.values.opaque(),
+        })
+    }
+
+    /// Constructions, and what is written like one.
+    fn eval_data(&mut self, scope: &mut Scope, expr: Expr) -> Evaluated {
+        Ok(match expr {
             Expr::Construct(name, fields) => {
                 let Some(constructor) = self.book.constructor_named(scope.module, name) else {
                     return Ok(self.values.any());
                 };
                 let fields = self.eval_all(scope, &fields)?;
                 self.construct(constructor, fields)
-            }
-            Expr::Family(head, arguments) => {
-                let arguments = self.eval_all(scope, &arguments)?;
-                self.eval_family(scope, head, arguments, 1)
-            }
-            Expr::Plus(inner) => return self.eval_plus(scope, inner),
-            Expr::Group(body, ty) => {
-                let operators = ty.and_then(|ty| self.operator_head(scope, ty)).or(operators);
-                return self.evaluate(scope, body, operators);
             }
             Expr::Tuple(parts) => {
                 let parts = self.eval_all(scope, &parts)?;
@@ -95,6 +127,10 @@ impl Checker<'_> {
                 let nil = self.construct(self.builtin.nil, Vec::new());
                 items.into_iter().rev().fold(nil, |tail, head| self.construct(self.builtin.con, vec![head, tail]))
             }
+            Expr::Successor(count, rest) => {
+                let rest = self.evaluate(scope, rest, None)?;
+                self.values.nat_plus(count, rest)
+            }
             Expr::Fill { value, of, unit, length } => {
                 let of = self.evaluate(scope, of, None)?;
                 let value = self.evaluate(scope, value, None)?;
@@ -104,15 +140,18 @@ impl Checker<'_> {
                 };
                 self.apply_def(self.builtin.array_new, &[of, length, value])
             }
-            Expr::Binary(operator, left, right) => {
-                let left = self.evaluate(scope, left, operators)?;
-                let right = self.evaluate(scope, right, operators)?;
-                self.eval_operator(scope, operator, operators, left, right)
+            _ => self.values.opaque(),
+        })
+    }
+
+    /// Types made of types.
+    fn eval_type(&mut self, scope: &mut Scope, expr: Expr) -> Evaluated {
+        Ok(match expr {
+            Expr::Family(head, arguments) => {
+                let arguments = self.eval_all(scope, &arguments)?;
+                self.eval_family(scope, head, arguments, 1)
             }
-            Expr::Lambda(binder, body) => {
-                let body = self.eval_under(scope, binder, body)?;
-                self.values.add(Value::Lambda(binder.name, body))
-            }
+            Expr::Plus(inner) => self.eval_plus(scope, inner)?,
             Expr::Forall(binder, domain, codomain) => {
                 let domain = self.evaluate(scope, domain, None)?;
                 let codomain = self.eval_under(scope, binder, codomain)?;
@@ -124,32 +163,18 @@ impl Checker<'_> {
                 let family = self.values.add(Value::Lambda(binder.name, codomain));
                 self.apply_def(self.builtin.exists, &[domain, family])
             }
-            Expr::Ascribe(term, _) => return self.evaluate(scope, term, None),
             Expr::Equal(left, right, ty, unequal) => {
                 let left = self.evaluate(scope, left, None)?;
                 let right = self.evaluate(scope, right, None)?;
                 let ty = self.evaluate(scope, ty, None)?;
                 let equal = self.values.add(Value::Equal(left, right, ty));
-                if unequal {
-                    let empty = self.values.add(Value::Data(self.builtin.empty, Box::new([])));
-                    self.arrow(equal, empty)
-                } else {
-                    equal
+                if !unequal {
+                    return Ok(equal);
                 }
+                let empty = self.values.add(Value::Data(self.builtin.empty, Box::new([])));
+                self.arrow(equal, empty)
             }
-            Expr::Rewrite { body, .. } => return self.evaluate(scope, body, None),
-            Expr::Successor(count, rest) => {
-                let rest = self.evaluate(scope, rest, None)?;
-                self.values.nat_plus(count, rest)
-            }
-            Expr::Index(..) | Expr::Write(..) | Expr::Hole(_) | Expr::Do(_) => self.values.opaque(),
-            Expr::Match(found) => return self.eval_match(scope, &found),
-            Expr::Block(locals, tail) => {
-                for local in &locals {
-                    self.eval_local(scope, local)?;
-                }
-                return self.evaluate(scope, tail, operators);
-            }
+            _ => self.values.opaque(),
         })
     }
 

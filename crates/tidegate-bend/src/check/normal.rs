@@ -37,6 +37,9 @@ const MAX_NESTED: u32 = 12_000;
 impl Checker<'_> {
     /// The value computed until its head is known.
     pub(super) fn whnf(&mut self, v: V) -> V {
+        if let Some(&known) = self.reduced.get(&v) {
+            return known;
+        }
         let mut value = v;
         while let Some(next) = self.step(value) {
             if self.fuel == 0 || self.computing > MAX_NESTED {
@@ -44,6 +47,26 @@ impl Checker<'_> {
             }
             self.fuel -= 1;
             value = next;
+        }
+        // What is known of variables comes and goes; without any, a type that was reached stays.
+        let is_type = matches!(self.values.get(value), Value::Data(..) | Value::Pi(..) | Value::Kind(_));
+        if value != v && is_type && self.values.is_closed(v) {
+            self.reduced.insert(v, value);
+        }
+        value
+    }
+
+    /// The value without a function applied at its head, as the type of a second component is written.
+    /// Types that name types of earlier locals would grow with every local otherwise.
+    pub(super) fn applied(&mut self, v: V) -> V {
+        let mut value = v;
+        while let Value::Apply(function, argument) = *self.values.get(value) {
+            let Value::Lambda(_, body) = *self.values.get(function) else { break };
+            if self.fuel == 0 {
+                break;
+            }
+            self.fuel -= 1;
+            value = self.values.instantiate(body, argument);
         }
         value
     }
@@ -212,6 +235,10 @@ impl Checker<'_> {
         let (a, b) = (self.whnf(a), self.whnf(b));
         if a == b {
             return Fit::Yes;
+        }
+        if self.fuel == 0 || self.computing > MAX_NESTED {
+            // Neither side need be computed to its head.
+            return Fit::Undecided;
         }
         match (self.values.get(a).clone(), self.values.get(b).clone()) {
             (Value::Any | Value::Opaque(_), _) | (_, Value::Any | Value::Opaque(_)) => Fit::Undecided,

@@ -103,6 +103,7 @@ impl Checker<'_> {
             Expr::Equal(left, right, ty, _) => {
                 let ty = self.check_type(ty)?;
                 let operators = None;
+                self.note_undecided();
                 let lenient = std::mem::replace(&mut self.lenient, true);
                 let result = self.check(left, ty, operators).and_then(|_| self.check(right, ty, operators));
                 self.lenient = lenient;

@@ -48,6 +48,8 @@ impl Checker<'_> {
 
     fn bind_part(&mut self, binder: Binder, ty: V, quantity: Quantity, parts: &mut Vec<VarId>) -> Checked<Matched> {
         self.reject_constructor_name(binder)?;
+        self.refuel();
+        let ty = self.applied(ty);
         let quantity = match (binder.quantity, quantity) {
             (Quantity::Many, Quantity::One) => {
                 let kind = self.kind_of(ty);
@@ -142,7 +144,7 @@ impl Checker<'_> {
         let mut field_type = self.pattern_telescope(span, constructor, ty)?;
         let mut checked = Vec::new();
         let mut values = Vec::new();
-        for &field in fields {
+        for (at, &field) in fields.iter().enumerate() {
             let (own, domain, codomain) = match *self.values.get(field_type) {
                 Value::Pi(own, _, domain, codomain) => (own, domain, codomain),
                 _ => (Quantity::One, field_type, field_type),
@@ -153,7 +155,9 @@ impl Checker<'_> {
                 checked.push(pattern);
             }
             values.push(value);
-            field_type = self.values.instantiate(codomain, value);
+            if at + 1 < fields.len() {
+                field_type = self.values.instantiate(codomain, value);
+            }
         }
         let pattern = self.constructor_pattern(constructor, checked);
         Ok((pattern, self.construct(constructor, values)))
@@ -180,7 +184,10 @@ impl Checker<'_> {
             Value::Data(found, arguments) if found == data => {
                 Ok(self.constructor_type(constructor, Some(arguments.into_vec())))
             }
-            Value::Any | Value::Opaque(_) => Ok(self.values.any()),
+            Value::Any | Value::Opaque(_) => {
+                self.note_undecided();
+                Ok(self.values.any())
+            }
             _ if self.lenient => Ok(self.values.any()),
             _ => {
                 let declared = self.book.data(data);
@@ -216,11 +223,11 @@ impl Checker<'_> {
             };
             let (pattern, value) = self.check_pattern(item, domain, quantity, parts)?;
             links.push((pattern, value));
-            let rest = self.values.instantiate(codomain, value);
-            ty = match *self.values.get(rest) {
+            let rest = match *self.values.get(codomain) {
                 Value::Pi(_, _, domain, _) => domain,
-                _ => rest,
+                _ => codomain,
             };
+            ty = self.values.instantiate(rest, value);
         }
         let (mut pattern, mut value) = match items.last() {
             Some(&last) if is_tuple => self.check_pattern(last, ty, quantity, parts)?,

@@ -5,7 +5,7 @@ use super::book::{Book, Code, DefId, Global};
 use super::recursion::Calls;
 use super::scope::Scope;
 use super::value::{Value, Values, VarId, V};
-use super::{Builtin, Checked, Checker, Origin, Variable};
+use super::{Builtin, Checked, Checker, DataId, Origin, Variable};
 use crate::diagnostic::Diagnostic;
 use crate::elaborated::{Elaborated, TermId};
 use crate::load::ModuleId;
@@ -16,7 +16,11 @@ use crate::syntax::{ExprId, Item, Quantity};
 pub(crate) enum Notice {
     /// A proof: its names were read, its steps not checked.
     ProofSkipped(DefId),
-    /// Marked unsafe: its recursion is not checked.
+    /// In it a comparison of types was let pass: it hangs on what is not computed.
+    Undecided(DefId),
+    /// The same in the declaration of a type.
+    UndecidedData(DataId),
+    /// Marked unsafe: neither its recursion nor the kinds of its reusable binders are checked.
     Unsafe(DefId),
     /// Its body is C or JavaScript.
     Foreign(DefId),
@@ -73,9 +77,13 @@ pub(crate) fn check(book: &mut Book, order: &[ModuleId], needs_main: bool) -> Fi
         current: None,
         calls: Calls::default(),
         notices: Vec::new(),
+        proofs: Vec::new(),
         fuel: 0,
         computing: 0,
         evaluating: 0,
+        constructor_types: Default::default(),
+        field_types: Default::default(),
+        reduced: Default::default(),
         compared: Default::default(),
     };
     checker.program(order, needs_main, &mut findings);
@@ -109,6 +117,14 @@ impl Checker<'_> {
             }
         }
         findings.notices = std::mem::take(&mut self.notices);
+        findings.notices.retain(|&notice| match notice {
+            // Nothing of these is said to be checked; the lines for them tell.
+            Notice::Undecided(id) => {
+                self.proofs.binary_search(&id).is_err()
+                    && (self.book.def(id).code != Code::Open || self.book.def(id).is_type)
+            }
+            _ => true,
+        });
         findings.notices.extend(self.standing_notices());
         findings.notices.sort_unstable();
         findings.notices.dedup();
@@ -199,6 +215,7 @@ impl Checker<'_> {
     fn def_body(&mut self, id: DefId, body: ExprId, result: V) -> Checked<TermId> {
         if self.is_proposition(result) {
             self.notices.push(Notice::ProofSkipped(id));
+            self.proofs.push(id);
             self.lenient = true;
             let any = self.values.any();
             self.in_dead(|checker| checker.check(body, any, None))?;

@@ -6,7 +6,7 @@
 
 use super::book::DefId;
 use super::value::{Value, VarId, V};
-use super::{Checked, Checker};
+use super::{Checked, Checker, DataId};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::hash::NumberMap;
 use crate::load::ModuleId;
@@ -15,6 +15,8 @@ use crate::syntax::{ExprId, Quantity};
 /// The definition that is being checked.
 pub(super) struct Current {
     pub(super) def: DefId,
+    /// The type, if a type is being checked.
+    pub(super) data: Option<DataId>,
     pub(super) shown: String,
     pub(super) is_unsafe: bool,
     /// Its parameters, in order.

@@ -1,7 +1,6 @@
 //! Terms: finding a type, and checking against one.
 
 use super::book::{ConstructorId, Global};
-use super::normal::Fit;
 use super::value::{Value, V};
 use super::{Checked, Checker, Notice, Origin, Variable};
 use crate::diagnostic::Span;
@@ -14,24 +13,20 @@ pub(super) type Inferred = (TermId, V);
 impl Checker<'_> {
     /// The type of a term. `operators` names the type whose methods the term's operators call.
     pub(super) fn infer(&mut self, id: ExprId, operators: Option<Symbol>) -> Checked<Inferred> {
-        let expr = self.tree().expr(id);
-        match expr {
-            Expr::Name(name) => self.infer_name(id, *name),
+        match *self.tree().expr(id) {
+            Expr::Name(name) => self.infer_name(id, name),
             Expr::Call { .. } => self.infer_call(id),
-            Expr::Group(body, ty) => {
-                let (body, ty) = (*body, *ty);
-                if let (Some(ty), true) = (ty, self.needs_type(body)) {
-                    let ty = self.check_type(ty)?;
-                    return Ok((self.check(body, ty, None)?, ty));
-                }
-                let operators = self.group_operators(ty, operators)?;
-                self.infer(body, operators)
-            }
-            Expr::Binary(operator, left, right) => {
-                let (operator, left, right) = (*operator, *left, *right);
-                self.infer_operator(id, operator, left, right, operators)
-            }
+            Expr::Group(body, ty) => self.infer_group(body, ty, operators),
+            Expr::Ascribe(term, ty) => self.infer_ascribed(term, ty),
+            Expr::Binary(operator, left, right) => self.infer_operator(id, operator, left, right, operators),
+            Expr::Do(_) => self.infer_do(id),
+            Expr::Block(..) => self.infer_block(id, operators),
             Expr::Nat(_) | Expr::U32(_) | Expr::F32(_) | Expr::Char(_) | Expr::Text(_) => Ok(self.infer_literal(id)),
+            Expr::Construct(..) | Expr::Tuple(_) | Expr::List(_) => self.infer_construct(id),
+            Expr::Successor(count, rest) => self.infer_successor(count, rest),
+            Expr::Fill { value, of, unit, length } => self.infer_fill(value, of, unit, length),
+            Expr::Index(array, index) => self.infer_index(array, index, None),
+            Expr::Write(array, index, value) => self.infer_index(array, index, Some(value)),
             Expr::Type
             | Expr::Data
             | Expr::Kind(_)
@@ -42,36 +37,30 @@ impl Checker<'_> {
             | Expr::Forall(..)
             | Expr::Exists(..)
             | Expr::Equal(..) => self.infer_type(id),
-            Expr::Successor(count, rest) => {
-                let (count, rest) = (*count, *rest);
-                let nat = self.data_type(self.builtin.nat, &[]);
-                let rest = self.check(rest, nat, None)?;
-                Ok((self.add(Term::Successor(count, rest)), nat))
-            }
-            Expr::Ascribe(term, ty) => {
-                let (term, ty) = (*term, *ty);
-                let ty = self.check_type(ty)?;
-                Ok((self.check(term, ty, None)?, ty))
-            }
-            Expr::Fill { value, of, unit, length } => {
-                let (value, of, unit, length) = (*value, *of, *unit, *length);
-                self.infer_fill(value, of, unit, length)
-            }
-            Expr::Index(array, index) => {
-                let (array, index) = (*array, *index);
-                self.infer_index(array, index, None)
-            }
-            Expr::Write(array, index, value) => {
-                let (array, index, value) = (*array, *index, *value);
-                self.infer_index(array, index, Some(value))
-            }
-            Expr::Do(_) => self.infer_do(id),
-            Expr::Block(..) => self.infer_block(id, operators),
-            Expr::Construct(..) | Expr::Tuple(_) | Expr::List(_) => self.infer_construct(id),
             Expr::Lambda(..) | Expr::Match(_) | Expr::Reflexivity | Expr::Rewrite { .. } | Expr::Hole(_) => {
                 self.cannot_infer(id)
             }
         }
+    }
+
+    /// `(body : T)`: a type for the operators inside, and for a body without one of its own.
+    fn infer_group(&mut self, body: ExprId, ty: Option<ExprId>, operators: Option<Symbol>) -> Checked<Inferred> {
+        if let (Some(ty), true) = (ty, self.needs_type(body)) {
+            return self.infer_ascribed(body, ty);
+        }
+        let operators = self.group_operators(ty, operators)?;
+        self.infer(body, operators)
+    }
+
+    fn infer_ascribed(&mut self, term: ExprId, ty: ExprId) -> Checked<Inferred> {
+        let ty = self.check_type(ty)?;
+        Ok((self.check(term, ty, None)?, ty))
+    }
+
+    fn infer_successor(&mut self, count: u64, rest: ExprId) -> Checked<Inferred> {
+        let nat = self.data_type(self.builtin.nat, &[]);
+        let rest = self.check(rest, nat, None)?;
+        Ok((self.add(Term::Successor(count, rest)), nat))
     }
 
     fn cannot_infer(&mut self, id: ExprId) -> Checked<Inferred> {
@@ -119,7 +108,7 @@ impl Checker<'_> {
             Expr::Rewrite { .. } => self.check_rewrite(id),
             _ => {
                 let (term, found) = self.infer(id, operators)?;
-                if self.lenient || self.fits(found, want) != Fit::No {
+                if self.lenient || self.may_stand(found, want) {
                     return Ok(term);
                 }
                 let (expected, observed) = (self.show(want), self.show(found));
@@ -238,7 +227,10 @@ impl Checker<'_> {
         let want = self.whnf(want);
         let (quantity, domain, codomain) = match *self.values.get(want) {
             Value::Pi(quantity, _, domain, codomain) => (quantity, domain, codomain),
-            Value::Any | Value::Opaque(_) => (Quantity::One, want, want),
+            Value::Any | Value::Opaque(_) => {
+                self.note_undecided();
+                (Quantity::One, want, want)
+            }
             _ if self.lenient => {
                 let any = self.values.any();
                 (Quantity::One, any, any)

@@ -105,6 +105,11 @@ impl Values {
         self.reach[v.0 as usize] > 0
     }
 
+    /// Whether the value has no variables, bound elsewhere or free.
+    pub(crate) fn is_closed(&self, v: V) -> bool {
+        !self.is_open(v) && self.newest[v.0 as usize] == 0
+    }
+
     pub(crate) fn opaque(&mut self) -> V {
         self.opaque += 1;
         let number = self.opaque;
