@@ -118,7 +118,11 @@ fn operations_allocate_nothing() {
 fn blocking_allocates_nothing() {
     let rounds = 1_000;
     let (tx, rx) = bounded(1);
+    // The driver starts with the first timer, a thread's parker with its first wait: not only if a send happens to park.
+    let warm = || tidegate_wait::timer::sleep(Duration::from_millis(1)).wait();
+    warm();
     let sender = std::thread::spawn(move || {
+        warm();
         tx.send(0).wait().unwrap();
         let limit = Duration::from_secs(600);
         tx.send(0).timeout(limit).wait().unwrap();

@@ -36,7 +36,7 @@ struct Parked {
 
 fn sent(value: u32, end: Result<(), SendError<Counted>>) -> End {
     match end {
-        Ok(()) => return End::Sent,
+        Ok(()) => End::Sent,
         Err(error) => {
             let end = match error {
                 SendError::Closed(_) => End::Closed,

@@ -78,6 +78,14 @@ pub(crate) fn with_wheel<R>(wheel: &Wheel, f: impl FnOnce() -> R) -> R {
     set(wheel, hooks, f)
 }
 
+/// Runs `f` with the wheel as it is and no hooks: for a wait that blocks the thread inside a task.
+pub(crate) fn without_hooks<R>(f: impl FnOnce() -> R) -> R {
+    match is_entered() {
+        true => set(CONTEXT.with(|context| context.wheel.get()), None, f),
+        false => f(),
+    }
+}
+
 fn set<R>(wheel: *const Wheel, hooks: Option<*const dyn Hooks>, f: impl FnOnce() -> R) -> R {
     ENTERED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
     let _restore =

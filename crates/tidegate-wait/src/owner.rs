@@ -77,8 +77,8 @@ pub unsafe trait Owner: Sized {
     /// Gives it back.
     fn unlock(&self, hold: Self::Hold<'_>);
 
-    /// Unlinks a waiting node and mends what the owner derives from its lists. The waker stays in the node. Wakers of
-    /// others who can go on now are put into the batch.
+    /// Unlinks a waiting node and mends what the owner derives from its lists. The waker stays in the node. The waker of
+    /// one other who can go on now may be put into the batch; of more than one, it lets the next go on itself.
     ///
     /// # Safety
     /// Under the lock; `node` waits for this owner.

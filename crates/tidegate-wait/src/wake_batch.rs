@@ -12,10 +12,15 @@ use crate::owner::Held;
 /// How many ends one hold of a lock may collect.
 pub const BATCH: usize = 32;
 
-/// Up to [`BATCH`] wakers and as many references on owners. Must be run outside locks; dropping it runs it.
+/// One waker an end, and a spare place: the last end's leaving may let one other go on ([`Owner::detach`]).
+///
+/// [`Owner::detach`]: crate::owner::Owner::detach
+const WAKERS: usize = BATCH + 1;
+
+/// Up to [`BATCH`] ends: wakers, and references on owners. Must be run outside locks; dropping it runs it.
 #[derive(Debug)]
 pub struct WakeBatch {
-    wakers: [MaybeUninit<Waker>; BATCH],
+    wakers: [MaybeUninit<Waker>; WAKERS],
     waker_count: usize,
     held: [MaybeUninit<Held>; BATCH],
     held_count: usize,
@@ -26,7 +31,7 @@ impl WakeBatch {
     #[inline(always)]
     pub fn new() -> WakeBatch {
         WakeBatch {
-            wakers: [const { MaybeUninit::uninit() }; BATCH],
+            wakers: [const { MaybeUninit::uninit() }; WAKERS],
             waker_count: 0,
             held: [const { MaybeUninit::uninit() }; BATCH],
             held_count: 0,
@@ -113,10 +118,19 @@ pub fn contain(f: impl FnOnce()) {
     }
 }
 
-/// Runs code of the user. Without std nothing can be caught: a panic goes to the target's panic handler, which as a
-/// rule does not return.
+/// Runs code of the user. Without std nothing can be caught; a panic that unwinds out of it ends the process, since what
+/// we do next must happen: half-moved values and lists on the stack are behind us.
 #[cfg(not(any(feature = "std", loom)))]
 #[inline]
 pub fn contain(f: impl FnOnce()) {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            // While panicking: this aborts.
+            panic!("a waker or a destructor panicked, and without std it can't be caught");
+        }
+    }
+    let bomb = Bomb;
     f();
+    core::mem::forget(bomb);
 }

@@ -10,11 +10,14 @@ use crate::parker;
 ///
 /// The thread's parker is its own: a stray `Thread::unpark` neither wakes it for good nor is lost to the user.
 ///
+/// Inside a task of a runtime of ours the budget does not apply: the task's poll does not end in between, so it would
+/// never be filled up again.
+///
 /// # Panics
 /// As the future does.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    parker::with_current(|parker| {
+    let drive = |parker: &parker::Parker| {
         let mut cx = Context::from_waker(parker.waker());
         loop {
             if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
@@ -22,5 +25,6 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             }
             parker.park();
         }
-    })
+    };
+    crate::context::without_hooks(|| parker::with_current(drive))
 }

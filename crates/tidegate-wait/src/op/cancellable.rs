@@ -64,13 +64,15 @@ unsafe impl<L: Limits> Limits for Cancellable<'_, L> {
     }
 
     #[inline]
-    fn has_expired(&self) -> bool {
-        self.inner.has_expired()
+    unsafe fn has_expired(&self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.has_expired() }
     }
 
     #[inline]
-    fn earliest(&self) -> u64 {
-        self.inner.earliest()
+    unsafe fn earliest(&self) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.earliest() }
     }
 
     unsafe fn arm(this: *mut Self, arming: &Arming) -> bool {

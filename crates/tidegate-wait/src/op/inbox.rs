@@ -104,6 +104,9 @@ mod layout {
     use super::*;
     use core::mem::ManuallyDrop;
 
+    /// Where the value begins, before it is aligned: behind owner and state.
+    const VALUE: usize = core::mem::offset_of!(Head, node.links) + size_of::<*mut ()>();
+
     /// While it waits: limits, owner, state, next, waker.
     #[repr(C)]
     struct Waiting<L> {
@@ -115,7 +118,9 @@ mod layout {
     #[repr(C)]
     struct Delivered<T, L> {
         limits: MaybeUninit<L>,
-        owner_and_state: [MaybeUninit<*mut ()>; 2],
+        /// Owner and state, as bytes: as long as they are on this target, padding included, and without an alignment of
+        /// their own that could move the value.
+        owner_and_state: [MaybeUninit<u8>; VALUE],
         value: Place<T>,
     }
 
@@ -133,11 +138,16 @@ mod layout {
     }
 
     impl<T, L: Limits> Inbox<T, L> {
-        const VALUE: usize = core::mem::offset_of!(Head, node.links) + size_of::<*mut ()>();
+        /// What is written behind the head must lie inside the operation, on every target.
+        const FITS: () = {
+            let value = (size_of::<L>() + VALUE).next_multiple_of(align_of::<Place<T>>());
+            assert!(size_of::<Self>() >= value + size_of::<Place<T>>());
+        };
 
         /// An operation without a value yet.
         #[inline(always)]
         pub fn new(head: Head, limits: L) -> Self {
+            const { Self::FITS };
             Inbox { either: Either { waiting: ManuallyDrop::new(Waiting { limits, head }) }, _pinned: PhantomPinned }
         }
 
@@ -177,7 +187,7 @@ mod layout {
         /// used any more once the value is written.
         #[inline(always)]
         pub unsafe fn value_of(head: *const Head) -> *const Place<T> {
-            place_after(head, Self::VALUE)
+            place_after(head, VALUE)
         }
     }
 

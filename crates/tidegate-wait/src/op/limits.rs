@@ -70,12 +70,18 @@ pub unsafe trait Limits: Sized {
     fn is_cancelled(&self) -> bool;
 
     /// Turns relative limits into deadlines, reading the clock only if there is one. True: one has passed already.
+    ///
+    /// # Safety
+    /// By the operation's own task, while the limits are not armed.
     #[doc(hidden)]
-    fn has_expired(&self) -> bool;
+    unsafe fn has_expired(&self) -> bool;
 
     /// The earliest deadline in ns, after `has_expired`.
+    ///
+    /// # Safety
+    /// As there.
     #[doc(hidden)]
-    fn earliest(&self) -> u64;
+    unsafe fn earliest(&self) -> u64;
 
     /// Arms all of them. False: a token is cancelled, and the caller has to end the wait.
     ///
@@ -116,12 +122,12 @@ unsafe impl Limits for Unlimited {
     }
 
     #[inline(always)]
-    fn has_expired(&self) -> bool {
+    unsafe fn has_expired(&self) -> bool {
         false
     }
 
     #[inline(always)]
-    fn earliest(&self) -> u64 {
+    unsafe fn earliest(&self) -> u64 {
         u64::MAX
     }
 

@@ -44,18 +44,21 @@ unsafe impl<L: Limits> Limits for Timed<L> {
         self.inner.is_cancelled()
     }
 
-    fn has_expired(&self) -> bool {
+    unsafe fn has_expired(&self) -> bool {
         let mut now = None;
         let mut read = || *now.get_or_insert_with(|| timer::with_current(|wheel| wheel.now_ns()));
         let deadline = self.entry.wanted(&mut read);
         self.entry.reset(FOREVER, deadline);
         // Zero is past on any clock, and for ever needs no clock.
         let expired = deadline == 0 || (deadline != FOREVER && deadline <= read());
-        expired || self.inner.has_expired()
+        // SAFETY: the caller's promise.
+        expired || unsafe { self.inner.has_expired() }
     }
 
-    fn earliest(&self) -> u64 {
-        self.entry.wanted(|| unreachable!("made absolute by has_expired")).min(self.inner.earliest())
+    unsafe fn earliest(&self) -> u64 {
+        // SAFETY: the caller's promise.
+        let inner = unsafe { self.inner.earliest() };
+        self.entry.wanted(|| unreachable!("made absolute by has_expired")).min(inner)
     }
 
     unsafe fn arm(this: *mut Self, arming: &Arming) -> bool {

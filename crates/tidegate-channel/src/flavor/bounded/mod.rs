@@ -52,7 +52,7 @@ use alloc::alloc::{alloc_zeroed, dealloc, Layout};
 use tidegate_wait::list::List;
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
-use tidegate_wait::shim::{spin_loop, AtomicU64, Ordering, UnsafeCell};
+use tidegate_wait::shim::{AtomicU64, Ordering, Patience, UnsafeCell};
 use tidegate_wait::stash::Stash;
 use tidegate_wait::waiter::State;
 use tidegate_wait::wake_batch::{contain, WakeBatch};
@@ -62,7 +62,7 @@ pub(crate) use recv::Received;
 pub(crate) use send::Sent;
 
 use crate::error::CapacityError;
-use words::{Ring, CLOSED, MAX_CAPACITY, RXW, STASH, TXW};
+use words::{position, Ring, CLOSED, MAX_CAPACITY, RXW, STASH, TXW};
 
 /// A slot: `stamp` says whose turn it is; the value belongs to whoever claimed the position that the stamp admits.
 #[repr(C)]
@@ -103,7 +103,9 @@ impl<T> Channel<T> {
         let (layout, slots) = Self::layout(cap).ok_or(CapacityError::Layout)?;
         debug_assert_eq!(slots, Self::SLOTS);
         let ring = Ring::new(cap as u64);
-        let start = first_lap * ring.lap();
+        let Some(start) = first_lap.checked_mul(ring.lap()).filter(|&start| ring.may_start(start)) else {
+            return Err(CapacityError::TooMany);
+        };
         // SAFETY: the layout is not empty: it holds a channel.
         let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(CapacityError::OutOfMemory)?;
         let channel = memory.cast::<Channel<T>>();
@@ -252,11 +254,13 @@ impl<T> Handle<T> {
 
     /// How many values the ring holds, and the head word of that moment.
     fn ring_len(self) -> (usize, u64) {
+        let mut patience = Patience::new();
         loop {
             // Ordering: Acquire (all three); the two looks at the tail bracket the one at the head.
             let tail = self.core.tail.0.load(Ordering::Acquire);
             let head = self.core.head.0.load(Ordering::Acquire);
-            if self.core.tail.0.load(Ordering::Acquire) == tail {
+            // Only positions: a lock that is taken and given back moves nothing.
+            if position(self.core.tail.0.load(Ordering::Acquire)) == position(tail) {
                 let (distance, cap) = (self.core.ring.distance(head, tail), self.core.ring.cap);
                 if cfg!(any(loom, debug_assertions)) {
                     assert!(distance <= cap + 1, "I7: head has passed tail");
@@ -264,7 +268,7 @@ impl<T> Handle<T> {
                 // A slow receive advances the tail before the head: clamp.
                 return (distance.min(cap) as usize, head);
             }
-            spin_loop();
+            patience.a_little();
         }
     }
 

@@ -111,7 +111,11 @@ impl<T> Handle<T> {
                 // Ordering: Acquire pairs with Release in `unlock`.
                 let tail = self.core.tail.0.load(Ordering::Acquire);
                 if position(tail) != head {
-                    // In flight: await it before locking (I6). Or the head is old.
+                    // In flight: await it before locking (I6). Or the head is old: others are served, and the wait
+                    // begins anew.
+                    if self.core.head.0.load(Ordering::Relaxed) != head {
+                        patience = Patience::new();
+                    }
                     patience.a_little();
                     continue;
                 }

@@ -53,6 +53,11 @@ impl Ring {
         Ring { cap, mask: (cap + 1).next_power_of_two() - 1 }
     }
 
+    /// May positions begin here? Some laps before they would run into the flags.
+    pub(super) fn may_start(self, start: u64) -> bool {
+        start <= POSITION - 8 * self.lap()
+    }
+
     pub(super) fn lap(self) -> u64 {
         self.mask + 1
     }
