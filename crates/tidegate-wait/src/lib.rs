@@ -1,10 +1,10 @@
 //! One blocked operation: the bottom layer of Tidegate.
 //!
-//! Everything in the workspace that blocks is the same small pinned node, a [waiter](waiter), inside the operation's own
+//! Everything in the workspace that blocks is the same small pinned node, a [`waiter`], inside the operation's own
 //! future. It stands in one FIFO list of the thing waited for, perhaps in a timer wheel, perhaps in the lists of cancel
 //! tokens, and leaves each of them in O(1). Exactly one event ends the wait, and nothing is allocated for it.
 //!
-//! Users meet this crate through the facade `tidegate`: [timers](timer), [tokens](cancel), and the limits of
+//! Users meet this crate through the facade `tidegate`: timers ([`timer`]), tokens ([`cancel`]), and the limits of
 //! [`Operation`] on every operation. Builders of channels, locks and runtimes use the rest.
 //!
 //! | module | what it is |

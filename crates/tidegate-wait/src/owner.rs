@@ -9,7 +9,7 @@
 //! | [`settle`] | Waiting | the given end | [`Settled::Won`], the waker in the batch |
 //! | [`settle`] | anything else | unchanged | [`Settled::Late`]: another event was first |
 //! | [`refresh`] | Waiting | Waiting, perhaps with another waker | [`Refreshed`] |
-//! | [`rouse`] | Waiting | Waiting without a waker | the waker, for the caller to wake: the task must look again |
+//! | `rouse` | Waiting | Waiting without a waker | the waker, for the caller to wake: the task must look again |
 //!
 //! - **O1** All of them run under the owner's lock, so exactly one event moves a waiter out of Waiting.
 //! - **O2** They clone, wake and drop no waker under it: wakers leave through the batch or the return value.
