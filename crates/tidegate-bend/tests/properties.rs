@@ -265,3 +265,11 @@ fn blocks_in_last_place_read_back() {
         assert!(reads_back(&format!("def f() -> U32:\n  {body}\n")), "{body}");
     }
 }
+
+/// A comparison is an argument like another, with and without the comma after it.
+#[test]
+fn comparisons_before_a_comma_read_back() {
+    for body in ["f(\"s\" <U name)", "f(a < b, c)", "f(a <b c)", "(1 < 2, T<a, b>)", "[f(x) < y, z]"] {
+        assert!(reads_back(&format!("def g() -> U32:\n  {body}\n")), "{body}");
+    }
+}

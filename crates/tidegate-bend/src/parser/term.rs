@@ -347,7 +347,8 @@ impl Parser<'_> {
         if glued_family && ["->", "&", "|"].iter().any(|looser| self.is(looser)) {
             right = self.continue_term(right, first, 0)?;
         }
-        if operator == Operator::Less && (self.is(">") || self.is(",")) {
+        // Before a comma, only a glued `<` opens a list: the `a < b` of `f(a < b, c)` is an argument.
+        if operator == Operator::Less && (self.is(">") || (glued && self.is(","))) {
             return self.family(left, right, start).map(Some);
         }
         if glued_family && operator.level() < level {
