@@ -191,6 +191,15 @@ mod layout {
         }
     }
 
+    /// On every target that is only checked, too: payloads that end behind the links.
+    const _: () = {
+        use crate::op::Unlimited;
+        let () = Inbox::<[u32; 4], Unlimited>::FITS;
+        let () = Inbox::<[u64; 2], Unlimited>::FITS;
+        let () = Inbox::<[u8; 13], Unlimited>::FITS;
+        let () = Inbox::<[u64; 128], Unlimited>::FITS;
+    };
+
     impl<T, L> Drop for Inbox<T, L> {
         #[inline(always)]
         fn drop(&mut self) {
