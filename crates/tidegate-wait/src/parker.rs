@@ -32,7 +32,7 @@ const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
 const PARKED: u32 = 2;
 
-/// The longest spin, in hints; about 3 µs.
+/// The longest spin, in hints.
 const MAX_SPIN: u32 = if cfg!(loom) { 0 } else { 128 };
 
 #[derive(Debug)]

@@ -139,8 +139,7 @@ mod small_lock {
     /// A small lock: one byte, held for a handful of instructions, never around code of the user or a wait.
     ///
     /// One read-modify-write to take, a plain store to give back: a mutex that can put its waiters to sleep needs a
-    /// second one for that, and under this crate's timers and queues it was half of the whole cost. Who finds it taken
-    /// spins, yields, then naps.
+    /// second one for that. Who finds it taken spins, yields, then naps.
     #[derive(Debug, Default)]
     pub struct Lock<T> {
         held: AtomicBool,

@@ -50,7 +50,7 @@ unsafe impl<L: Limits + Sync> Sync for Sleep<L> {}
 
 /// Sleeps for `duration`, counted from the first poll.
 ///
-/// Never early; on an idle machine at most a millisecond late. [`Duration::MAX`] sleeps for ever, zero not at all.
+/// Never early; late by what the system takes to wake a thread. [`Duration::MAX`] sleeps for ever, zero not at all.
 ///
 /// ```
 /// use std::time::Duration;

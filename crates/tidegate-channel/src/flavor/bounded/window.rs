@@ -1,7 +1,7 @@
 //! Adaptive windows: a short look before an operation parks at a full or empty ring.
 //!
 //! If the other side is running on another processor right now, the index moves within tens of nanoseconds, and waiting
-//! a little longer saves a park and a wake, which cost a hundred times as much. So: look for about 50 ns whether it
+//! a little longer saves a park and a wake, which cost far more. So: look for about 50 ns whether it
 //! moves; only if it does, wait for about 400 ns (the receiver half as long) and try again. If it does not move, the peer
 //! is not running, and the cost was one look. The spin hint takes between 5 and 140 ns by processor, so the counts are
 //! calibrated once.
