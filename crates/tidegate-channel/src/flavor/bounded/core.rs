@@ -65,12 +65,10 @@ unsafe impl Owner for Core {
 
     #[inline]
     fn lock(&self) -> u64 {
-        // Ordering: Acquire pairs with Release in `unlock`; makes lists and stash visible.
-        let tail = self.tail.0.fetch_or(LOCK, Ordering::Acquire);
-        if tail & LOCK == 0 {
-            return tail;
+        match self.try_lock() {
+            Some(tail) => tail,
+            None => self.lock_contended(),
         }
-        self.lock_contended()
     }
 
     #[inline]
@@ -150,14 +148,25 @@ impl Core {
         self.tail.0.swap(tail, Ordering::Release);
     }
 
+    /// Takes the lock if it is free; returns the tail without it.
+    ///
+    /// Only the bit comes from the read-modify-write: so it is one instruction that can't be made to try again (`bts`),
+    /// where x86 has none that returns the word. The word is frozen as soon as the bit is set.
+    #[inline(always)]
+    fn try_lock(&self) -> Option<u64> {
+        // Ordering: Acquire pairs with Release in `unlock`; makes lists and stash visible.
+        let was_locked = self.tail.0.fetch_or(LOCK, Ordering::Acquire) & LOCK != 0;
+        // Ordering: Relaxed; not older than our own write, and nobody else changes the word (I4).
+        (!was_locked).then(|| self.tail.0.load(Ordering::Relaxed) & !LOCK)
+    }
+
     #[cold]
     fn lock_contended(&self) -> u64 {
         let mut wait = Patience::new();
         loop {
-            // Ordering: Relaxed to look; the `fetch_or` has the Acquire.
+            // Ordering: Relaxed to look; `try_lock` has the Acquire.
             if self.tail.0.load(Ordering::Relaxed) & LOCK == 0 {
-                let tail = self.tail.0.fetch_or(LOCK, Ordering::Acquire);
-                if tail & LOCK == 0 {
+                if let Some(tail) = self.try_lock() {
                     return tail;
                 }
             }

@@ -27,9 +27,22 @@ pub(crate) enum Received {
     Empty,
 }
 
+/// What a look without the lock came to.
+enum Look {
+    Ended,
+    /// There was nothing, and the channel was open.
+    Empty,
+    /// It moved, or an item was in flight.
+    Again,
+    /// Only the lock can tell.
+    Lock,
+}
+
 /// What one hold of the lock came to.
 enum Hold {
     Ended(Received),
+    /// It must park, and has nothing to be woken by; nothing has happened.
+    NeedsWaker,
     /// Items are there, for the fast path.
     Retry,
     /// The slot at this head is still being written.
@@ -82,8 +95,22 @@ impl<T> Handle<T> {
 
     #[inline(never)]
     fn try_receive_slow(self, to: *const Place<T>) -> Received {
-        // SAFETY: without an operation to park there is nothing to promise.
-        unsafe { self.receive_slow(to, None) }
+        let mut patience = Patience::new();
+        loop {
+            match self.before_lock(to, &mut patience) {
+                Look::Ended => return Received::Value,
+                Look::Again => continue,
+                Look::Empty => return Received::Empty,
+                Look::Lock => {}
+            }
+            // SAFETY: without an operation to park there is nothing to promise.
+            match unsafe { self.receive_locked(to, None, &mut None) } {
+                Hold::Ended(ended) => return ended,
+                Hold::NeedsWaker => return Received::Empty,
+                Hold::Retry => {}
+                Hold::Await(head) => self.await_full(head, &mut patience),
+            }
+        }
     }
 
     /// The slow path with parking: `Empty` means parked.
@@ -92,58 +119,73 @@ impl<T> Handle<T> {
     /// `head` is that of the operation to which `to` belongs, pinned, in state Init, and its task's waker is `waker`.
     #[inline(never)]
     pub(crate) unsafe fn receive_or_park(self, to: *const Place<T>, head: *const Head, waker: &Waker) -> Received {
-        // SAFETY: the caller's promise.
-        unsafe { self.receive_slow(to, Some((head, waker))) }
-    }
-
-    #[inline(always)]
-    unsafe fn receive_slow(self, to: *const Place<T>, park: Option<(*const Head, &Waker)>) -> Received {
+        if self.core.window && self.receive_in_window(to) {
+            return Received::Value;
+        }
         let mut patience = Patience::new();
-        let mut window = Window::receiver(self.core.window && park.is_some());
-        let mut waker: Option<Waker> = None;
+        let mut own: Option<Waker> = None;
         let ended = loop {
-            // Ordering: Acquire; the head before the tail: if both are equal, the ring was empty at the first look.
-            let head = self.core.head.0.load(Ordering::Acquire);
-            if head & (TXW | STASH) == 0 {
-                if self.receive_fast(to) {
-                    break Received::Value;
-                }
-                // Ordering: Acquire pairs with Release in `unlock`.
-                let tail = self.core.tail.0.load(Ordering::Acquire);
-                if position(tail) != head {
-                    // In flight: await it before locking (I6). Or the head is old: others are served, and the wait
-                    // begins anew.
-                    if self.core.head.0.load(Ordering::Relaxed) != head {
-                        patience = Patience::new();
-                    }
-                    patience.a_little();
-                    continue;
-                }
-                // Closed is decided under the lock: a send that claimed before the close counts as delivered.
-                if tail & CLOSED == 0 {
-                    if park.is_none() {
-                        break Received::Empty;
-                    }
-                    if tail & RXW == 0 && window.look(|| self.core.tail.0.load(Ordering::Relaxed) != tail) {
-                        continue;
-                    }
-                }
-            } else if head & STASH == 0 && !self.is_full_slot(head) {
-                patience.a_little();
-                continue;
-            }
-            if let (Some((_, task)), None) = (park, &waker) {
-                waker = Some(task.clone());
+            match self.before_lock(to, &mut patience) {
+                Look::Ended => break Received::Value,
+                Look::Again => continue,
+                // Cloned before the lock is taken (G5), and not for nothing: a flagged head has something to take.
+                Look::Empty => own = own.or_else(|| Some(waker.clone())),
+                Look::Lock => {}
             }
             // SAFETY: the caller's promise.
-            match unsafe { self.receive_locked(to, park.map(|(head, _)| head), &mut waker) } {
+            match unsafe { self.receive_locked(to, Some(head), &mut own) } {
                 Hold::Ended(ended) => break ended,
+                Hold::NeedsWaker => own = Some(waker.clone()),
                 Hold::Retry => {}
                 Hold::Await(head) => self.await_full(head, &mut patience),
             }
         };
-        discard(waker);
+        discard(own);
         ended
+    }
+
+    /// Looks whether a sender is at work on another processor and will publish in a moment.
+    #[inline(never)]
+    fn receive_in_window(self, to: *const Place<T>) -> bool {
+        let mut window = Window::receiver();
+        loop {
+            // Ordering: Relaxed (both); guesses, decided by `receive_fast` or under the lock.
+            let tail = self.core.tail.0.load(Ordering::Relaxed);
+            let head = self.core.head.0.load(Ordering::Relaxed);
+            let alone = tail & (LOCK | RXW | CLOSED) == 0 && head & (TXW | STASH) == 0;
+            if !alone || !window.look(|| self.core.tail.0.load(Ordering::Relaxed) != tail) {
+                return false;
+            }
+            if self.receive_fast(to) {
+                return true;
+            }
+        }
+    }
+
+    /// One look before the lock. An item in flight is awaited here (I6).
+    #[inline(always)]
+    fn before_lock(self, to: *const Place<T>, patience: &mut Patience) -> Look {
+        // Ordering: Acquire; the head before the tail: if both are equal, the ring was empty at the first look.
+        let head = self.core.head.0.load(Ordering::Acquire);
+        if head & (TXW | STASH) == 0 {
+            if self.receive_fast(to) {
+                return Look::Ended;
+            }
+            // Ordering: Acquire pairs with Release in `unlock`.
+            let tail = self.core.tail.0.load(Ordering::Acquire);
+            if position(tail) == head {
+                // Closed is decided under the lock: a send that claimed before the close counts as delivered.
+                return if tail & CLOSED == 0 { Look::Empty } else { Look::Lock };
+            }
+            // In flight. Or the head is old: others are served, and the wait begins anew.
+            if self.core.head.0.load(Ordering::Relaxed) != head {
+                *patience = Patience::new();
+            }
+        } else if head & STASH != 0 || self.is_full_slot(head) {
+            return Look::Lock;
+        }
+        patience.a_little();
+        Look::Again
     }
 
     /// Is the value at this head published?
@@ -164,6 +206,7 @@ impl<T> Handle<T> {
 
     /// One hold of the lock: takes a returned value, or an item and lets a parked sender in, or finds the channel
     /// drained, or parks.
+    #[inline(always)]
     unsafe fn receive_locked(self, to: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
         let core = &self.core;
         let tail = core.lock();
@@ -191,7 +234,7 @@ impl<T> Handle<T> {
         }
         let (Some(op), Some(waker)) = (park, waker.take()) else {
             core.unlock(tail);
-            return Hold::Ended(Received::Empty);
+            return Hold::NeedsWaker;
         };
         // SAFETY: the lock is held; the caller's promise about the node.
         unsafe { core.rx().push_back(&raw const (*op).node, Kind::Receive, waker) };

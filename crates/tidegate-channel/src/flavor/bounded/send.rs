@@ -28,6 +28,8 @@ pub(crate) enum Sent {
 /// What one hold of the lock came to.
 enum Hold {
     Ended(Sent),
+    /// It must park, and has nothing to be woken by; nothing has happened.
+    NeedsWaker,
     /// There is room, but the slot at this tail is still being read.
     Await(u64),
 }
@@ -78,8 +80,37 @@ impl<T> Handle<T> {
     /// As for `send_fast`, if this returns `Done`.
     #[inline(never)]
     pub(crate) unsafe fn try_send_slow(self, from: *const Place<T>) -> Sent {
-        // SAFETY: the caller's promise.
-        unsafe { self.send_slow(from, None) }
+        let mut patience = Patience::new();
+        loop {
+            // Ordering: Acquire pairs with Release in `unlock`.
+            let tail = self.core.tail.0.load(Ordering::Acquire);
+            if tail & CLOSED != 0 {
+                return Sent::Closed;
+            }
+            if tail & (LOCK | RXW) == 0 {
+                // SAFETY: the caller's promise.
+                if unsafe { self.send_fast(from) } {
+                    return Sent::Done;
+                }
+                // Ordering: Acquire (both); the looks at the tail bracket the one at the head.
+                let head = self.core.head.0.load(Ordering::Acquire);
+                if self.core.tail.0.load(Ordering::Acquire) != tail {
+                    continue;
+                }
+                if head & TXW != 0 || self.core.ring.is_full(head, tail) {
+                    return Sent::Full;
+                }
+                // Room, but the slot is still being read: awaited before locking (I6).
+                patience.a_little();
+                continue;
+            }
+            // SAFETY: the caller's promise.
+            match unsafe { self.send_locked(from, None, &mut None) } {
+                Hold::Ended(ended) => return ended,
+                Hold::NeedsWaker => return Sent::Full,
+                Hold::Await(tail) => self.await_free(tail, &mut patience),
+            }
+        }
     }
 
     /// The slow path with parking: `Full` means parked.
@@ -90,60 +121,51 @@ impl<T> Handle<T> {
     #[inline(never)]
     pub(crate) unsafe fn send_or_park(self, from: *const Place<T>, head: *const Head, waker: &Waker) -> Sent {
         // SAFETY: the caller's promise.
-        unsafe { self.send_slow(from, Some((head, waker))) }
+        unsafe {
+            if self.core.window && self.send_in_window(from) {
+                return Sent::Done;
+            }
+            let mut patience = Patience::new();
+            // Cloned before the lock is taken (G5), and not for nothing: with a receiver parked the value goes there.
+            // Ordering: Relaxed; a guess, decided under the lock.
+            let parks = self.core.tail.0.load(Ordering::Relaxed) & (RXW | CLOSED) == 0;
+            let mut own = parks.then(|| waker.clone());
+            loop {
+                match self.send_locked(from, Some(head), &mut own) {
+                    Hold::Ended(ended) => {
+                        discard(own);
+                        return ended;
+                    }
+                    Hold::NeedsWaker => own = Some(waker.clone()),
+                    Hold::Await(tail) => self.await_free(tail, &mut patience),
+                }
+            }
+        }
     }
 
-    #[inline(always)]
-    unsafe fn send_slow(self, from: *const Place<T>, park: Option<(*const Head, &Waker)>) -> Sent {
-        let mut patience = Patience::new();
-        let mut window = Window::sender(self.core.window && park.is_some());
-        // Cloned before the lock is taken, once (G5).
-        let mut waker: Option<Waker> = None;
-        let ended = loop {
-            // Ordering: Acquire pairs with Release in `unlock`.
-            let tail = self.core.tail.0.load(Ordering::Acquire);
-            if tail & CLOSED != 0 {
-                break Sent::Closed;
-            }
-            if tail & (LOCK | RXW) == 0 {
-                // Ordering: Acquire as in `send_fast`.
-                if self.stamp(tail).load(Ordering::Acquire) == self.core.ring.free(tail) {
-                    // SAFETY: the caller's promise.
-                    if unsafe { self.send_fast(from) } {
-                        break Sent::Done;
-                    }
-                    continue;
-                }
-                // Ordering: Acquire; read after the tail, so "full" is true of now if the tail has not moved.
-                let head = self.core.head.0.load(Ordering::Acquire);
-                if head & TXW == 0 {
-                    if window.look(|| self.core.head.0.load(Ordering::Relaxed) != head) {
-                        continue;
-                    }
-                    if self.core.ring.distance(head, tail) < self.core.ring.cap {
-                        // Room, but the slot is being read: await it before locking (I6).
-                        patience.a_little();
-                        continue;
-                    }
-                }
-                if park.is_none() && self.core.tail.0.load(Ordering::Acquire) == tail {
-                    break Sent::Full;
-                }
-            }
-            if let (Some((_, task)), None) = (park, &waker) {
-                waker = Some(task.clone());
+    /// Looks whether a receiver is at work on another processor and will make room in a moment.
+    ///
+    /// # Safety
+    /// As for `send_fast`.
+    #[inline(never)]
+    unsafe fn send_in_window(self, from: *const Place<T>) -> bool {
+        let mut window = Window::sender();
+        loop {
+            // Ordering: Relaxed (both); guesses, decided by `send_fast` or under the lock.
+            let flags = self.core.tail.0.load(Ordering::Relaxed) & (LOCK | RXW | CLOSED);
+            let head = self.core.head.0.load(Ordering::Relaxed);
+            if flags != 0 || head & TXW != 0 || !window.look(|| self.core.head.0.load(Ordering::Relaxed) != head) {
+                return false;
             }
             // SAFETY: the caller's promise.
-            match unsafe { self.send_locked(from, park.map(|(head, _)| head), &mut waker) } {
-                Hold::Ended(ended) => break ended,
-                Hold::Await(tail) => self.await_free(tail, &mut patience),
+            if unsafe { self.send_fast(from) } {
+                return true;
             }
-        };
-        discard(waker);
-        ended
+        }
     }
 
     /// One hold of the lock: hands over, publishes, parks, or finds that it must wait outside.
+    #[inline(always)]
     unsafe fn send_locked(self, from: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
         let core = &self.core;
         let tail = core.lock();
@@ -161,13 +183,13 @@ impl<T> Handle<T> {
                 return Hold::Ended(Sent::Done);
             }
             loop {
-                if head & TXW == 0 && core.ring.distance(head, tail) < core.ring.cap {
+                if head & TXW == 0 && !core.ring.is_full(head, tail) {
                     // There is room: never park with room, or a sender sleeps beside an empty ring for ever.
                     return self.publish_locked(tail, from);
                 }
-                let (Some(op), false) = (park, waker.is_none()) else {
+                let (Some(op), true) = (park, waker.is_some()) else {
                     core.unlock(tail);
-                    return Hold::Ended(Sent::Full);
+                    return Hold::NeedsWaker;
                 };
                 if head & TXW == 0 {
                     // Ordering: AcqRel; the head is not frozen yet: if it moved, there is room after all (I4).

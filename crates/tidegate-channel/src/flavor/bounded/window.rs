@@ -53,12 +53,12 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn sender(open: bool) -> Window {
-        Window { looks: if open { 2 } else { 0 }, patience: 8 }
+    pub(super) fn sender() -> Window {
+        Window { looks: 2, patience: 8 }
     }
 
-    pub(super) fn receiver(open: bool) -> Window {
-        Window { looks: if open { 2 } else { 0 }, patience: 4 }
+    pub(super) fn receiver() -> Window {
+        Window { looks: 2, patience: 4 }
     }
 
     /// Looks whether `moved` within the window. True: try again before parking.

@@ -90,6 +90,12 @@ impl Ring {
         }
     }
 
+    /// Do `head` and `tail` lie a whole ring apart? The same slot, one lap on.
+    #[inline(always)]
+    pub(super) fn is_full(self, head: u64, tail: u64) -> bool {
+        position(head) + self.lap() == position(tail)
+    }
+
     /// How many positions lie between two words.
     #[inline(always)]
     pub(super) fn distance(self, head: u64, tail: u64) -> u64 {
@@ -114,6 +120,7 @@ mod tests {
                 assert_eq!(ring.distance(0, at), n);
                 assert_eq!(ring.distance(at, ring.next(at)), 1);
                 assert_ne!(ring.full(at), ring.free(ring.next(at)));
+                assert_eq!(ring.is_full(0, at), n == cap);
                 at = ring.next(at);
             }
         }
