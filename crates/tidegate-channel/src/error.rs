@@ -139,8 +139,6 @@ impl Error for RecvError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CapacityError {
-    /// A bounded channel holds at least one value.
-    Zero,
     /// More than 2^48 values.
     TooMany,
     /// The ring would be larger than an allocation may be.
@@ -152,7 +150,6 @@ pub enum CapacityError {
 impl fmt::Display for CapacityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            CapacityError::Zero => "a bounded channel needs a capacity of at least 1",
             CapacityError::TooMany => "the capacity of a bounded channel is at most 2^48 (281,474,976,710,656) values",
             CapacityError::Layout => "a ring of this capacity and payload is larger than an allocation may be",
             CapacityError::OutOfMemory => "there is no memory for a ring of this capacity",

@@ -34,23 +34,37 @@ extern crate alloc;
 mod error;
 mod flavor;
 mod hold;
+#[cfg(feature = "std")]
+mod iter;
 mod receiver;
+mod receiving;
+mod send_with;
 mod sender;
+mod sending;
+mod weak;
 
 pub use error::{CapacityError, RecvError, SendError};
+pub use flavor::bounded::{Closed, Parked};
 pub use hold::{Borrowed, Hold, Owned};
-pub use receiver::{OwnedReceiving, Receiver, Receiving};
-pub use sender::{OwnedSending, Sender, Sending};
+#[cfg(feature = "std")]
+pub use iter::{IntoIter, Iter, TryIter};
+pub use receiver::Receiver;
+pub use receiving::{OwnedReceiving, Receiving};
+pub use send_with::SendingWith;
+pub use sender::Sender;
+pub use sending::{OwnedSending, Sending};
 pub use tidegate_wait::Operation;
+pub use weak::{WeakReceiver, WeakSender};
 
 use flavor::bounded::Channel;
 
-/// A channel that buffers up to `capacity` values.
+/// A channel that buffers up to `capacity` values; with capacity 0 a [`rendezvous`].
 ///
-/// Allocates once: the channel, its slots, and nothing ever after (but for values that come back from dropped receives).
+/// Allocates once: the channel, its slots, and nothing ever after (but for values that come back from dropped receives, or
+/// are admitted by [`Sender::close_with`]).
 ///
 /// # Panics
-/// When `capacity` is 0 or more than 2^48, or the ring is too large to allocate; [`try_bounded`] returns these as errors.
+/// When `capacity` is more than 2^48, or the ring is too large to allocate; [`try_bounded`] returns these as errors.
 #[track_caller]
 #[must_use]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -66,6 +80,30 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 /// See [`CapacityError`].
 pub fn try_bounded<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
     Channel::create(capacity, 0).map(halves)
+}
+
+/// A channel without a buffer: a send succeeds when a receive has its value.
+///
+/// # Panics
+/// When there is no memory for the channel itself (some hundred bytes).
+///
+/// # Examples
+/// ```
+/// use tidegate_channel::{rendezvous, Operation, SendError};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (tx, rx) = rendezvous();
+/// assert_eq!(tx.try_send(1), Err(SendError::Full(1)), "nobody receives");
+/// let receiver = std::thread::spawn(move || rx.recv().wait());
+/// tx.send(2).wait()?;
+/// assert_eq!(receiver.join().unwrap()?, 2);
+/// # Ok(())
+/// # }
+/// ```
+#[track_caller]
+#[must_use]
+pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
+    bounded(0)
 }
 
 /// A channel whose positions begin in lap `first_lap`: for a test of what happens after decades.

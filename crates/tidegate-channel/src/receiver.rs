@@ -1,22 +1,18 @@
-//! The receiving half, and the receive as an operation.
+//! The receiving half.
 
 use core::fmt;
-use core::future::Future;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::pin::Pin;
 use core::ptr::NonNull;
-use core::task::{Context, Poll, Waker};
 
-use futures_core::FusedFuture;
-use tidegate_wait::op::{self, Inbox, Limits, Place, RawOperation, Unlimited};
+use tidegate_wait::op::Place;
 use tidegate_wait::shim::UnsafeCell;
-use tidegate_wait::waiter::{Head, Kind, State};
 
 use crate::error::RecvError;
-use crate::flavor::bounded::{Channel, Core, Handle, Received};
-use crate::hold::{Borrowed, Hold, Owned};
+use crate::flavor::bounded::{Channel, Closed, Handle, Parked, Received};
+use crate::receiving::{OwnedReceiving, Receiving};
+use crate::weak::WeakReceiver;
 
 /// The receiving half of a channel. Clones are halves of the same channel and share its values; when the last one goes,
 /// the channel closes and what is buffered is dropped at once.
@@ -42,8 +38,13 @@ impl<T> Receiver<T> {
         Receiver { channel, _values: PhantomData }
     }
 
+    /// Gives the half away, uncounted.
+    pub(crate) fn into_raw(self) -> NonNull<Channel<T>> {
+        ManuallyDrop::new(self).channel
+    }
+
     #[inline(always)]
-    fn channel(&self) -> Handle<T> {
+    pub(crate) fn channel(&self) -> Handle<T> {
         // SAFETY: the half keeps the channel alive.
         unsafe { Handle::new(self.channel) }
     }
@@ -81,7 +82,7 @@ impl<T> Receiver<T> {
     /// A receive that has this half as its own: `'static` if `T` is. Clone the half first to keep one.
     #[inline]
     pub fn into_recv(self) -> OwnedReceiving<T> {
-        Receiving::new(ManuallyDrop::new(self).channel)
+        Receiving::new(self.into_raw())
     }
 
     /// Receives a value if there is one; never waits, except for a copy in progress: after a completed send it does not
@@ -102,7 +103,18 @@ impl<T> Receiver<T> {
 
     /// Closes the channel for both sides; see [`Sender::close`](crate::Sender::close).
     pub fn close(&self) -> bool {
-        self.channel().close()
+        self.channel().close(Parked::GiveBack)
+    }
+
+    /// Closes the channel; see [`Sender::close_with`](crate::Sender::close_with).
+    pub fn close_with(&self, parked: Parked) -> bool {
+        self.channel().close(parked)
+    }
+
+    /// Waits until the channel is closed, by either side; values may still be buffered. See
+    /// [`Sender::closed`](crate::Sender::closed).
+    pub fn closed(&self) -> Closed<'_> {
+        Closed::new(self.channel())
     }
 
     /// Is the channel closed? Values may still be buffered.
@@ -111,7 +123,8 @@ impl<T> Receiver<T> {
         self.channel().is_closed()
     }
 
-    /// How many values are buffered, at some moment during the call.
+    /// How many values are buffered, at some moment during the call: at most the capacity, beside deliveries that nobody
+    /// took and parked sends that a close has admitted.
     #[must_use]
     pub fn len(&self) -> usize {
         self.channel().len()
@@ -121,6 +134,12 @@ impl<T> Receiver<T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Is there no room? A channel of capacity 0 is always full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.channel().is_full()
     }
 
     /// How many values the channel holds.
@@ -141,6 +160,24 @@ impl<T> Receiver<T> {
         self.channel().core().receivers().get()
     }
 
+    /// How many sends are parked.
+    #[must_use]
+    pub fn parked_senders(&self) -> usize {
+        self.channel().parked_senders()
+    }
+
+    /// How many receives are parked.
+    #[must_use]
+    pub fn parked_receivers(&self) -> usize {
+        self.channel().parked_receivers()
+    }
+
+    /// A half that does not keep the channel open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakReceiver<T> {
+        WeakReceiver::new(self)
+    }
+
     /// Are these halves of one channel?
     #[must_use]
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
@@ -159,7 +196,7 @@ impl<T> Drop for Receiver<T> {
     #[inline]
     fn drop(&mut self) {
         if self.channel().core().receivers().sub() {
-            self.channel().close();
+            self.channel().close(Parked::GiveBack);
             self.channel().drain();
             // SAFETY: all receivers together have one reference on the memory, and this was the last of them.
             unsafe { self.channel().release() }
@@ -170,180 +207,5 @@ impl<T> Drop for Receiver<T> {
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.channel().debug("Receiver", f)
-    }
-}
-
-/// A receive with a half of its own; made by [`Receiver::into_recv`].
-pub type OwnedReceiving<T, L = Unlimited> = Receiving<'static, T, L, Owned>;
-
-/// A receive; made by [`Receiver::recv`]. 16 + max(24, `T`) bytes, and 24 for each limit: the value is laid over what
-/// was needed to wait for it.
-#[must_use = "a receive does nothing unless it is awaited or waited for"]
-pub struct Receiving<'a, T, L: Limits = Unlimited, H: Hold = Borrowed<'a>> {
-    inbox: Inbox<T, L>,
-    _half: PhantomData<(&'a (), Receiver<T>, H)>,
-}
-
-// SAFETY: node and value move between threads under the channel's lock only.
-unsafe impl<T: Send, L: Limits + Send, H: Hold> Send for Receiving<'_, T, L, H> {}
-// SAFETY: a shared reference reads the state word only.
-unsafe impl<T: Send, L: Limits + Sync, H: Hold> Sync for Receiving<'_, T, L, H> {}
-
-impl<T, H: Hold> Receiving<'_, T, Unlimited, H> {
-    #[inline(always)]
-    fn new(channel: NonNull<Channel<T>>) -> Self {
-        Receiving { inbox: Inbox::new(Head::new(channel.as_ptr().cast_const().cast()), Unlimited), _half: PhantomData }
-    }
-}
-
-impl<T, L: Limits, H: Hold> Receiving<'_, T, L, H> {
-    /// # Safety
-    /// `this` is alive.
-    #[inline(always)]
-    unsafe fn channel(this: *mut Self) -> Handle<T> {
-        // SAFETY: the operation borrows or has a half, and began with the half's pointer.
-        unsafe { Handle::new(NonNull::new_unchecked((*Self::head(this)).owner().cast_mut().cast())) }
-    }
-
-    /// The place for the value.
-    #[inline(always)]
-    unsafe fn place(this: *mut Self) -> *const Place<T> {
-        // SAFETY: the pointer is derived from the whole operation.
-        unsafe { Inbox::<T, L>::value_of(Self::head(this)) }
-    }
-
-    /// What the channel said, with the value from its place.
-    #[inline(always)]
-    unsafe fn outcome(this: *mut Self, received: Received) -> Option<Result<T, RecvError>> {
-        // SAFETY: the caller asked the channel, in state Init; a received value is in its place and is taken once.
-        unsafe {
-            match received {
-                Received::Value => {
-                    (*Self::head(this)).node.set_quiet(State::Spent);
-                    Some(Ok((*Self::place(this)).with(|value| (*value).assume_init_read())))
-                }
-                Received::Closed => {
-                    (*Self::head(this)).node.set_quiet(State::Closed);
-                    Some(Err(RecvError::Closed))
-                }
-                Received::Empty => None,
-            }
-        }
-    }
-}
-
-// SAFETY: an `Inbox` is laid out as the module says; the half keeps the channel alive.
-unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Receiving<'a, T, L, H> {
-    type Limits = L;
-    type Owner = Core;
-    type With<M: Limits> = Receiving<'a, T, M, H>;
-    const KIND: Kind = Kind::Receive;
-
-    #[inline(always)]
-    unsafe fn head(this: *mut Self) -> *mut Head {
-        // SAFETY: the caller's promise.
-        unsafe { Inbox::head(&raw mut (*this).inbox) }
-    }
-
-    #[inline(always)]
-    unsafe fn limits(this: *mut Self) -> *mut L {
-        // SAFETY: the caller's promise.
-        unsafe { Inbox::limits(&raw mut (*this).inbox) }
-    }
-
-    #[inline(always)]
-    fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Receiving<'a, T, M, H> {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: read once, and `this` is not dropped.
-        let inbox = unsafe { core::ptr::read(&this.inbox) };
-        Receiving { inbox: inbox.map_limits(f), _half: PhantomData }
-    }
-
-    #[inline(always)]
-    unsafe fn attempt(this: *mut Self) -> Option<Self::Output> {
-        // SAFETY: pinned, in state Init: links and waker are not in use, so the value may be laid over them.
-        unsafe {
-            match Self::channel(this).receive_fast(Self::place(this)) {
-                true => Self::outcome(this, Received::Value),
-                false => None,
-            }
-        }
-    }
-
-    unsafe fn try_once(this: *mut Self) -> Option<Self::Output> {
-        // SAFETY: as above.
-        unsafe { Self::outcome(this, Self::channel(this).try_receive(Self::place(this))) }
-    }
-
-    #[inline(always)]
-    unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
-        // SAFETY: as above.
-        unsafe { Self::outcome(this, Self::channel(this).receive_or_park(Self::place(this), Self::head(this), waker)) }
-    }
-
-    #[inline(always)]
-    unsafe fn conclude(this: *mut Self, end: State) -> Poll<Self::Output> {
-        // SAFETY: the node has left Waiting, or never was there: it is the task's.
-        unsafe {
-            Poll::Ready(match end {
-                State::Done(_) => {
-                    (*Self::head(this)).node.set_quiet(State::Spent);
-                    Ok((*Self::place(this)).with(|value| (*value).assume_init_read()))
-                }
-                State::Closed => Err(RecvError::Closed),
-                State::TimedOut | State::Cancelled => {
-                    (*Self::head(this)).node.set_quiet(end);
-                    Err(if end == State::TimedOut { RecvError::TimedOut } else { RecvError::Cancelled })
-                }
-                State::Init | State::Waiting | State::Spent => return Poll::Pending,
-            })
-        }
-    }
-}
-
-impl<T, L: Limits, H: Hold> Future for Receiving<'_, T, L, H> {
-    type Output = Result<T, RecvError>;
-
-    #[inline(always)]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: pinned; nothing is moved out of it but a value that was delivered.
-        unsafe { op::poll(core::ptr::from_mut(self.get_unchecked_mut()), cx) }
-    }
-}
-
-impl<T, L: Limits, H: Hold> FusedFuture for Receiving<'_, T, L, H> {
-    fn is_terminated(&self) -> bool {
-        self.inbox.state() == State::Spent
-    }
-}
-
-impl<T, L: Limits, H: Hold> Drop for Receiving<'_, T, L, H> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if !matches!(self.inbox.state(), State::Spent | State::Init) {
-            abandon(self);
-        }
-        if H::OWNED {
-            // SAFETY: the half that `into_recv` took over.
-            drop(unsafe { Receiver::from_raw(Self::channel(self).as_ptr()) });
-        }
-    }
-}
-
-/// The drop of a receive that has not ended, or whose end nobody saw: a delivery goes on to the next receive.
-#[inline(never)]
-fn abandon<T, L: Limits, H: Hold>(receiving: &mut Receiving<'_, T, L, H>) {
-    let this = core::ptr::from_mut(receiving);
-    // SAFETY: a receive that was polled is pinned and stays where it is until its drop is over.
-    unsafe {
-        if let State::Done(ticket) = op::withdraw(this) {
-            Receiving::channel(this).give_back(Receiving::place(this), ticket);
-        }
-    }
-}
-
-impl<T, L: Limits, H: Hold> fmt::Debug for Receiving<'_, T, L, H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiving").field("state", &self.inbox.state()).finish_non_exhaustive()
     }
 }

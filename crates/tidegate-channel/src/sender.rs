@@ -1,22 +1,18 @@
-//! The sending half, and the send as an operation.
+//! The sending half.
 
 use core::fmt;
-use core::future::Future;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::pin::Pin;
 use core::ptr::NonNull;
-use core::task::{Context, Poll, Waker};
 
-use futures_core::FusedFuture;
-use tidegate_wait::op::{self, Limits, Outbox, RawOperation, Unlimited};
 use tidegate_wait::shim::UnsafeCell;
-use tidegate_wait::waiter::{Head, Kind, State};
 
 use crate::error::SendError;
-use crate::flavor::bounded::{Channel, Core, Handle, Sent};
-use crate::hold::{Borrowed, Hold, Owned};
+use crate::flavor::bounded::{Channel, Closed, Handle, Parked, Sent};
+use crate::send_with::SendingWith;
+use crate::sending::{OwnedSending, Sending};
+use crate::weak::WeakSender;
 
 /// The sending half of a channel. Clones are halves of the same channel; when the last one goes, the channel closes.
 pub struct Sender<T> {
@@ -41,8 +37,13 @@ impl<T> Sender<T> {
         Sender { channel, _values: PhantomData }
     }
 
+    /// Gives the half away, uncounted.
+    pub(crate) fn into_raw(self) -> NonNull<Channel<T>> {
+        ManuallyDrop::new(self).channel
+    }
+
     #[inline(always)]
-    fn channel(&self) -> Handle<T> {
+    pub(crate) fn channel(&self) -> Handle<T> {
         // SAFETY: the half keeps the channel alive.
         unsafe { Handle::new(self.channel) }
     }
@@ -83,7 +84,7 @@ impl<T> Sender<T> {
     /// The half goes with the operation, so the channel stays open until the operation is dropped.
     #[inline]
     pub fn into_send(self, value: T) -> OwnedSending<T> {
-        Sending::new(ManuallyDrop::new(self).channel, value)
+        Sending::new(self.into_raw(), value)
     }
 
     /// Sends `value` if there is room or a receive waits; never waits, except for a copy in progress.
@@ -108,10 +109,96 @@ impl<T> Sender<T> {
         }
     }
 
+    /// A send whose value `build` makes when the operation is first polled, in the operation's own place: a large value is
+    /// not moved before it is sent.
+    ///
+    /// `build` runs exactly once, before anything else, so every error has a value to give back; it does not run if the
+    /// operation is dropped unpolled. If it panics, nothing has happened to the channel.
+    ///
+    /// # Errors
+    /// As for [`Sender::send`].
+    ///
+    /// # Cancel safety
+    /// As for [`Sender::send`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tidegate_channel::{bounded, Operation};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (tx, rx) = bounded(1);
+    /// tx.send_with(|| [7_u8; 4096]).wait()?;
+    /// assert_eq!(rx.recv().wait()?, [7; 4096]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub fn send_with<F: FnOnce() -> T>(&self, build: F) -> SendingWith<'_, T, F> {
+        SendingWith::new(self.channel, build)
+    }
+
     /// Closes the channel for both sides: parked sends get their values back, in order; what is buffered can still be
     /// received; then receivers see the end. False: it was closed already.
+    ///
+    /// # Examples
+    /// ```
+    /// use tidegate_channel::{bounded, RecvError, SendError};
+    ///
+    /// let (tx, rx) = bounded(4);
+    /// tx.try_send("buffered").unwrap();
+    /// assert!(tx.close());
+    /// assert_eq!(tx.try_send("late"), Err(SendError::Closed("late")));
+    /// assert_eq!(rx.try_recv(), Ok("buffered"));
+    /// assert_eq!(rx.try_recv(), Err(RecvError::Closed));
+    /// ```
     pub fn close(&self) -> bool {
-        self.channel().close()
+        self.channel().close(Parked::GiveBack)
+    }
+
+    /// [`close`](Sender::close), with a choice of what becomes of parked sends.
+    ///
+    /// With [`Parked::Admit`] they succeed, in order, beyond the capacity; receivers get their values after the buffered
+    /// ones. Each costs an allocation, unless a receive is parked. If no receiver is left, they get their values back.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tidegate_channel::{bounded, Operation, Parked, RecvError};
+    /// use tidegate_wait::op::poll_once;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (tx, rx) = bounded(1);
+    /// tx.try_send(1)?;
+    /// let mut parked = pin!(tx.send(2));
+    /// assert!(poll_once(parked.as_mut()).is_pending());
+    /// tx.close_with(Parked::Admit);
+    /// assert!(poll_once(parked).is_ready());
+    /// assert_eq!((rx.recv().wait()?, rx.recv().wait()?), (1, 2));
+    /// assert_eq!(rx.recv().wait(), Err(RecvError::Closed));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn close_with(&self, parked: Parked) -> bool {
+        self.channel().close(parked)
+    }
+
+    /// Waits until the channel is closed, by either side.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate_channel::{bounded, Operation};
+    ///
+    /// let (tx, rx) = bounded::<u8>(1);
+    /// assert!(tx.closed().timeout(Duration::from_millis(1)).wait().is_err());
+    /// drop(rx);
+    /// tx.closed().wait();
+    /// ```
+    pub fn closed(&self) -> Closed<'_> {
+        Closed::new(self.channel())
     }
 
     /// Is the channel closed?
@@ -120,7 +207,8 @@ impl<T> Sender<T> {
         self.channel().is_closed()
     }
 
-    /// How many values are buffered, at some moment during the call.
+    /// How many values are buffered, at some moment during the call: at most the capacity, beside deliveries that nobody
+    /// took and parked sends that a close has admitted.
     #[must_use]
     pub fn len(&self) -> usize {
         self.channel().len()
@@ -132,7 +220,7 @@ impl<T> Sender<T> {
         self.len() == 0
     }
 
-    /// Is the ring full?
+    /// Is there no room? A channel of capacity 0 is always full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.channel().is_full()
@@ -156,6 +244,24 @@ impl<T> Sender<T> {
         self.channel().core().receivers().get()
     }
 
+    /// How many sends are parked.
+    #[must_use]
+    pub fn parked_senders(&self) -> usize {
+        self.channel().parked_senders()
+    }
+
+    /// How many receives are parked.
+    #[must_use]
+    pub fn parked_receivers(&self) -> usize {
+        self.channel().parked_receivers()
+    }
+
+    /// A half that does not keep the channel open.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakSender<T> {
+        WeakSender::new(self)
+    }
+
     /// Are these halves of one channel?
     #[must_use]
     pub fn same_channel(&self, other: &Sender<T>) -> bool {
@@ -174,7 +280,7 @@ impl<T> Drop for Sender<T> {
     #[inline]
     fn drop(&mut self) {
         if self.channel().core().senders().sub() {
-            self.channel().close();
+            self.channel().close(Parked::GiveBack);
             // SAFETY: all senders together have one reference on the memory, and this was the last of them.
             unsafe { self.channel().release() }
         }
@@ -184,196 +290,5 @@ impl<T> Drop for Sender<T> {
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.channel().debug("Sender", f)
-    }
-}
-
-/// A send with a half of its own; made by [`Sender::into_send`].
-pub type OwnedSending<T, L = Unlimited> = Sending<'static, T, L, Owned>;
-
-/// A send; made by [`Sender::send`]. `T` + 40 bytes, and 24 for each limit.
-#[must_use = "a send does nothing unless it is awaited or waited for"]
-pub struct Sending<'a, T, L: Limits = Unlimited, H: Hold = Borrowed<'a>> {
-    outbox: Outbox<T, L>,
-    _half: PhantomData<(&'a (), Sender<T>, H)>,
-}
-
-// SAFETY: node and value move between threads under the channel's lock only.
-unsafe impl<T: Send, L: Limits + Send, H: Hold> Send for Sending<'_, T, L, H> {}
-// SAFETY: a shared reference reads the state word only.
-unsafe impl<T: Send, L: Limits + Sync, H: Hold> Sync for Sending<'_, T, L, H> {}
-
-impl<T, H: Hold> Sending<'_, T, Unlimited, H> {
-    #[inline(always)]
-    fn new(channel: NonNull<Channel<T>>, value: T) -> Self {
-        let head = Head::new(channel.as_ptr().cast_const().cast());
-        Sending { outbox: Outbox::new(head, Unlimited, MaybeUninit::new(value)), _half: PhantomData }
-    }
-}
-
-impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
-    /// Takes the value back. `None`: it is gone, either delivered or returned by a poll.
-    ///
-    /// The operation is over afterwards; polled again it stays pending.
-    pub fn withdraw(self: Pin<&mut Self>) -> Option<T> {
-        // SAFETY: pinned; only the value is moved, which nobody else looks at any more.
-        unsafe {
-            let this = core::ptr::from_mut(self.get_unchecked_mut());
-            match op::withdraw(this) {
-                State::Init | State::Closed | State::TimedOut | State::Cancelled => Some(Self::take(this)),
-                State::Done(_) => {
-                    (*Self::head(this)).node.set_quiet(State::Spent);
-                    None
-                }
-                State::Spent | State::Waiting => None,
-            }
-        }
-    }
-
-    /// Takes the value out and ends the operation.
-    ///
-    /// # Safety
-    /// The value has not been moved, and nobody else knows the node.
-    #[inline(always)]
-    unsafe fn take(this: *mut Self) -> T {
-        // SAFETY: the caller's promise.
-        unsafe {
-            (*Self::head(this)).node.set_quiet(State::Spent);
-            (*Outbox::value(&raw mut (*this).outbox)).with(|value| (*value).assume_init_read())
-        }
-    }
-
-    /// # Safety
-    /// `this` is alive.
-    #[inline(always)]
-    unsafe fn channel(this: *mut Self) -> Handle<T> {
-        // SAFETY: the operation borrows or has a half, and began with the half's pointer.
-        unsafe { Handle::new(NonNull::new_unchecked((*Self::head(this)).owner().cast_mut().cast())) }
-    }
-}
-
-// SAFETY: an `Outbox` is laid out as the module says; the half keeps the channel alive.
-unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Sending<'a, T, L, H> {
-    type Limits = L;
-    type Owner = Core;
-    type With<M: Limits> = Sending<'a, T, M, H>;
-    const KIND: Kind = Kind::Send;
-
-    #[inline(always)]
-    unsafe fn head(this: *mut Self) -> *mut Head {
-        // SAFETY: the caller's promise.
-        unsafe { Outbox::head(&raw mut (*this).outbox) }
-    }
-
-    #[inline(always)]
-    unsafe fn limits(this: *mut Self) -> *mut L {
-        // SAFETY: the caller's promise.
-        unsafe { Outbox::limits(&raw mut (*this).outbox) }
-    }
-
-    #[inline(always)]
-    fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Sending<'a, T, M, H> {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: read once, and `this` is not dropped.
-        let outbox = unsafe { core::ptr::read(&this.outbox) };
-        Sending { outbox: outbox.map_limits(f), _half: PhantomData }
-    }
-
-    #[inline(always)]
-    unsafe fn attempt(this: *mut Self) -> Option<Self::Output> {
-        // SAFETY: pinned, in state Init: the value is there.
-        unsafe {
-            let sent = Self::channel(this).send_fast(Outbox::value(&raw mut (*this).outbox));
-            sent.then(|| {
-                (*Self::head(this)).node.set_quiet(State::Spent);
-                Ok(())
-            })
-        }
-    }
-
-    unsafe fn try_once(this: *mut Self) -> Option<Self::Output> {
-        // SAFETY: as above.
-        unsafe {
-            match Self::channel(this).try_send_slow(Outbox::value(&raw mut (*this).outbox)) {
-                Sent::Done => {
-                    (*Self::head(this)).node.set_quiet(State::Spent);
-                    Some(Ok(()))
-                }
-                Sent::Closed => Some(Err(SendError::Closed(Self::take(this)))),
-                Sent::Full => None,
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
-        // SAFETY: as above.
-        unsafe {
-            let value = Outbox::value(&raw mut (*this).outbox);
-            match Self::channel(this).send_or_park(value, Self::head(this), waker) {
-                Sent::Done => {
-                    (*Self::head(this)).node.set_quiet(State::Spent);
-                    Some(Ok(()))
-                }
-                Sent::Closed => Some(Err(SendError::Closed(Self::take(this)))),
-                Sent::Full => None,
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn conclude(this: *mut Self, end: State) -> Poll<Self::Output> {
-        // SAFETY: the node has left Waiting, or never was there: it is the task's.
-        unsafe {
-            Poll::Ready(match end {
-                State::Done(_) => {
-                    (*Self::head(this)).node.set_quiet(State::Spent);
-                    Ok(())
-                }
-                State::Closed => Err(SendError::Closed(Self::take(this))),
-                State::TimedOut => Err(SendError::TimedOut(Self::take(this))),
-                State::Cancelled => Err(SendError::Cancelled(Self::take(this))),
-                State::Init | State::Waiting | State::Spent => return Poll::Pending,
-            })
-        }
-    }
-}
-
-impl<T, L: Limits, H: Hold> Future for Sending<'_, T, L, H> {
-    type Output = Result<(), SendError<T>>;
-
-    #[inline(always)]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: pinned; nothing is moved out of it but a value that comes back.
-        unsafe { op::poll(core::ptr::from_mut(self.get_unchecked_mut()), cx) }
-    }
-}
-
-impl<T, L: Limits, H: Hold> FusedFuture for Sending<'_, T, L, H> {
-    fn is_terminated(&self) -> bool {
-        self.outbox.state() == State::Spent
-    }
-}
-
-impl<T, L: Limits, H: Hold> Drop for Sending<'_, T, L, H> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: the half that `into_send` took over. It goes last, and also if the value's destructor panics.
-        let _half = H::OWNED.then(|| unsafe { Sender::from_raw(Self::channel(self).as_ptr()) });
-        if self.outbox.state() != State::Spent {
-            abandon(self);
-        }
-    }
-}
-
-/// The drop of a send that has not ended: takes the value back and drops it.
-#[inline(never)]
-fn abandon<T, L: Limits, H: Hold>(sending: &mut Sending<'_, T, L, H>) {
-    // SAFETY: a send that was polled is pinned and stays where it is until its drop is over.
-    drop(unsafe { Pin::new_unchecked(sending) }.withdraw());
-}
-
-impl<T, L: Limits, H: Hold> fmt::Debug for Sending<'_, T, L, H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sending").field("state", &self.outbox.state()).finish_non_exhaustive()
     }
 }

@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 pub use tidegate_channel::{
-    bounded, try_bounded, Borrowed, CapacityError, Hold, Owned, OwnedReceiving, OwnedSending, Receiver, Receiving,
-    RecvError, SendError, Sender, Sending,
+    bounded, rendezvous, try_bounded, Borrowed, CapacityError, Closed, Hold, Owned, OwnedReceiving, OwnedSending,
+    Parked, Receiver, Receiving, RecvError, SendError, Sender, Sending, SendingWith, WeakReceiver, WeakSender,
 };
+#[cfg(feature = "std")]
+pub use tidegate_channel::{IntoIter, Iter, TryIter};
 pub use tidegate_wait::{Limit, Operation};
 
 /// Cancel tokens: a tree, with reasons, guards and callbacks.

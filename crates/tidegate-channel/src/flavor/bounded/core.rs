@@ -5,7 +5,8 @@
 //! line 0   header, ring, window, free      constant
 //! line 1   tail                            fast senders by CAS; the lock holder
 //! line 2   head                            fast receivers by CAS; the lock holder
-//! line 3   tx, rx, tickets                 the lock holder
+//! line 3   tx, rx, closed, tickets, close  the lock holder
+//!          parked                          the lock holder writes, anyone reads
 //!          refs, senders, receivers        anyone, by atomic counts
 //! ```
 //! The lock is a bit of `tail`. It is taken by `fetch_or`, so that fast senders can't starve it, and given back by a
@@ -17,7 +18,7 @@ use core::task::Waker;
 use tidegate_wait::list::List;
 use tidegate_wait::owner::{Owner, OwnerHeader, RefCount};
 pub(super) use tidegate_wait::shim::Patience;
-use tidegate_wait::shim::{AtomicU64, Ordering, UnsafeCell};
+use tidegate_wait::shim::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use tidegate_wait::waiter::{Head, Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::WakeBatch;
 
@@ -48,10 +49,47 @@ pub struct Core {
 struct Locked {
     tx: List,
     rx: List,
+    /// Who waits for the close itself.
+    closed: List,
     tickets: UnsafeCell<usize>,
+    /// A `close_with(Parked::Admit)` still has parked senders to let in: the end has not come yet.
+    admitting: UnsafeCell<bool>,
+    parked: ParkedCounts,
     refs: RefCount,
     senders: RefCount,
     receivers: RefCount,
+}
+
+/// How many operations wait, in whichever list, until they are settled. Written under the lock, read without it, for
+/// reports.
+#[derive(Debug)]
+pub(super) struct ParkedCounts {
+    senders: AtomicUsize,
+    receivers: AtomicUsize,
+}
+
+impl ParkedCounts {
+    fn of(&self, kind: Kind) -> Option<&AtomicUsize> {
+        match kind {
+            Kind::Send => Some(&self.senders),
+            Kind::Receive => Some(&self.receivers),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn add(&self, kind: Kind, n: isize) {
+        if let Some(count) = self.of(kind) {
+            // Ordering: Relaxed (both); a snapshot for reports. Not one step: the lock holder alone writes it.
+            count.store(count.load(Ordering::Relaxed).wrapping_add_signed(n), Ordering::Relaxed);
+        }
+    }
+
+    /// How many wait as `kind`.
+    pub(super) fn count(&self, kind: Kind) -> usize {
+        // Ordering: Relaxed; a snapshot.
+        self.of(kind).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
 }
 
 #[cfg(all(not(loom), target_pointer_width = "64"))]
@@ -83,9 +121,11 @@ unsafe impl Owner for Core {
         unsafe {
             let kind = (*node).kind();
             List::unlink(node);
+            self.locked.0.parked.add(kind, -1);
             match kind {
                 Kind::Receive => self.after_receiver_left(tail),
-                _ => self.after_sender_left(),
+                Kind::Send => self.after_sender_left(),
+                _ => {}
             }
         }
     }
@@ -117,7 +157,10 @@ impl Core {
             locked: Line(Locked {
                 tx: List::new(),
                 rx: List::new(),
+                closed: List::new(),
                 tickets: UnsafeCell::new(0),
+                admitting: UnsafeCell::new(false),
+                parked: ParkedCounts { senders: AtomicUsize::new(0), receivers: AtomicUsize::new(0) },
                 refs: RefCount::new(2),
                 senders: RefCount::new(1),
                 receivers: RefCount::new(1),
@@ -132,6 +175,7 @@ impl Core {
         unsafe {
             self.locked.0.tx.init();
             self.locked.0.rx.init();
+            self.locked.0.closed.init();
         }
     }
 
@@ -184,6 +228,64 @@ impl Core {
     #[inline(always)]
     pub(super) fn rx(&self) -> &List {
         &self.locked.0.rx
+    }
+
+    /// Waits for the close. Under the lock.
+    #[inline(always)]
+    pub(super) fn closed(&self) -> &List {
+        &self.locked.0.closed
+    }
+
+    /// Parks a node at the end of its kind's list; the flag is the caller's.
+    ///
+    /// # Safety
+    /// Under the lock; `node` is pinned and not Waiting.
+    #[inline(always)]
+    pub(super) unsafe fn park(&self, node: *const Node, kind: Kind, waker: Waker) {
+        let list = match kind {
+            Kind::Send => self.tx(),
+            Kind::Receive => self.rx(),
+            _ => self.closed(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { list.push_back(node, kind, waker) };
+        self.locked.0.parked.add(kind, 1);
+    }
+
+    /// Takes the first node out of a list of waits of this kind; the caller settles it and mends the flag.
+    ///
+    /// # Safety
+    /// Under the lock.
+    #[inline(always)]
+    pub(super) unsafe fn pop(&self, list: &List, kind: Kind) -> Option<*const Node> {
+        // SAFETY: the caller's promise.
+        let node = unsafe { list.pop_front() };
+        if node.is_some() {
+            self.locked.0.parked.add(kind, -1);
+        }
+        node
+    }
+
+    /// How many wait.
+    pub(super) fn parked(&self) -> &ParkedCounts {
+        &self.locked.0.parked
+    }
+
+    /// Does a close still let parked senders in?
+    ///
+    /// # Safety
+    /// Under the lock.
+    #[inline(always)]
+    pub(super) unsafe fn is_admitting(&self) -> bool {
+        // SAFETY: the lock makes this the only access.
+        self.locked.0.admitting.with(|admitting| unsafe { *admitting })
+    }
+
+    /// # Safety
+    /// Under the lock.
+    pub(super) unsafe fn set_admitting(&self, on: bool) {
+        // SAFETY: as above.
+        self.locked.0.admitting.with_mut(|admitting| unsafe { *admitting = on });
     }
 
     /// How many halves there are of each side.

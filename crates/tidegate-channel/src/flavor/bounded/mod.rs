@@ -37,8 +37,12 @@
 //! Vyukov's bounded MPMC queue for the stamps; the rest is ours and is model-checked: `model/bounded.pml`.
 //! Tests: `tests/bounded/`, `tests/values.rs`, `tests/stress.rs`, `tests/linearizability.rs`, `tests/loom_bounded/`.
 
+mod close;
+mod closed;
 mod core;
+mod overflow;
 mod recv;
+mod rendezvous;
 mod send;
 mod window;
 mod words;
@@ -49,20 +53,22 @@ use ::core::ops::Deref;
 use ::core::ptr::NonNull;
 use alloc::alloc::{alloc_zeroed, dealloc, Layout};
 
-use tidegate_wait::list::List;
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::{AtomicU64, Ordering, Patience, UnsafeCell};
 use tidegate_wait::stash::Stash;
-use tidegate_wait::waiter::State;
-use tidegate_wait::wake_batch::{contain, WakeBatch};
+use tidegate_wait::waiter::Kind;
+use tidegate_wait::wake_batch::contain;
 
 pub(crate) use self::core::Core;
+pub use close::Parked;
+pub use closed::Closed;
 pub(crate) use recv::Received;
 pub(crate) use send::Sent;
 
 use crate::error::CapacityError;
-use words::{position, Ring, CLOSED, MAX_CAPACITY, RXW, STASH, TXW};
+use overflow::Overflow;
+use words::{position, Ring, CLOSED, MAX_CAPACITY, NO_SLOT, STASH};
 
 /// A slot: `stamp` says whose turn it is; the value belongs to whoever claimed the position that the stamp admits.
 #[repr(C)]
@@ -77,6 +83,8 @@ pub(crate) struct Channel<T> {
     core: Core,
     /// Under the lock.
     stash: UnsafeCell<Stash<T>>,
+    /// Under the lock.
+    overflow: UnsafeCell<Overflow<T>>,
 }
 
 // SAFETY: values move between threads, hence `T: Send`; nothing is shared but under the lock or by the stamps' protocol.
@@ -86,7 +94,11 @@ unsafe impl<T: Send> Sync for Channel<T> {}
 
 impl<T> Channel<T> {
     fn layout(cap: usize) -> Option<(Layout, usize)> {
-        let slots = Layout::array::<Slot<T>>(cap).ok()?;
+        // Without slots, one stamp in the place of the first slot's.
+        let slots = match cap {
+            0 => Layout::new::<AtomicU64>().align_to(align_of::<Slot<T>>()).ok()?,
+            _ => Layout::array::<Slot<T>>(cap).ok()?,
+        };
         Layout::new::<Channel<T>>().extend(slots).ok()
     }
 
@@ -95,10 +107,8 @@ impl<T> Channel<T> {
 
     /// A channel with one sender and one receiver, whose positions begin in lap `first_lap`.
     pub(crate) fn create(cap: usize, first_lap: u64) -> Result<NonNull<Channel<T>>, CapacityError> {
-        match cap {
-            0 => return Err(CapacityError::Zero),
-            cap if cap as u64 > MAX_CAPACITY => return Err(CapacityError::TooMany),
-            _ => {}
+        if cap as u64 > MAX_CAPACITY {
+            return Err(CapacityError::TooMany);
         }
         let (layout, slots) = Self::layout(cap).ok_or(CapacityError::Layout)?;
         debug_assert_eq!(slots, Self::SLOTS);
@@ -112,10 +122,16 @@ impl<T> Channel<T> {
         // SAFETY: fresh memory of the right layout. Zeroed slots are slots: their stamps admit lap 0, their values are
         // not initialized. Loom's atomics are not plain words and are made one by one, as are stamps of another lap.
         unsafe {
-            channel.write(Channel { core: Core::new(ring, start, Self::free), stash: UnsafeCell::new(Stash::new()) });
+            channel.write(Channel {
+                core: Core::new(ring, start, Self::free),
+                stash: UnsafeCell::new(Stash::new()),
+                overflow: UnsafeCell::new(Overflow::new()),
+            });
             let channel = channel.as_ref();
             channel.core.init();
-            if cfg!(loom) || start != 0 {
+            if cap == 0 {
+                memory.byte_add(slots).cast::<AtomicU64>().write(AtomicU64::new(NO_SLOT));
+            } else if cfg!(loom) || start != 0 {
                 for index in 0..cap {
                     // Field by field: a slot on the stack would be as large as the payload.
                     let slot = memory.byte_add(slots).cast::<Slot<T>>().add(index).as_ptr();
@@ -138,8 +154,9 @@ impl<T> Channel<T> {
             channel.drain();
             let cap = channel.capacity();
             if cfg!(loom) {
-                for index in 0..cap {
-                    ::core::ptr::drop_in_place(channel.slot(index as u64).cast_mut());
+                ::core::ptr::drop_in_place((&raw const (*channel.slot(0)).stamp).cast_mut());
+                for index in 1..cap {
+                    ::core::ptr::drop_in_place((&raw const (*channel.slot(index as u64)).stamp).cast_mut());
                 }
             }
             let Some((layout, _)) = Self::layout(cap) else { unreachable!("it was allocated with this layout") };
@@ -245,11 +262,11 @@ impl<T> Handle<T> {
         self.core.tail.0.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// How many values are buffered: in the ring and in the stash. A snapshot; never more than the capacity plus what
-    /// was returned, never underflows.
+    /// How many values are buffered: in the ring, in the stash, in the overflow. A snapshot; never more than the capacity
+    /// plus what was returned and admitted, never underflows.
     pub(crate) fn len(self) -> usize {
         let (ring, head) = self.ring_len();
-        ring + if head & STASH != 0 { self.stashed() } else { 0 }
+        ring + if head & STASH != 0 || self.is_closed() { self.beside_ring() } else { 0 }
     }
 
     /// How many values the ring holds, and the head word of that moment.
@@ -277,53 +294,23 @@ impl<T> Handle<T> {
         self.ring_len().0 >= self.capacity()
     }
 
-    fn stashed(self) -> usize {
+    fn beside_ring(self) -> usize {
         let tail = self.core.lock();
         // SAFETY: the lock is held.
-        let len = self.stash.with(|stash| unsafe { (*stash).len() });
+        let len = self.stash.with(|stash| unsafe { (*stash).len() })
+            + self.overflow.with(|overflow| unsafe { (*overflow).len() });
         self.core.unlock(tail);
         len
     }
 
-    /// Closes: no send is admitted any more, parked senders get their values back, in order, parked receivers are told
-    /// (nothing is left, or they would not be parked). False: it was closed.
-    pub(crate) fn close(self) -> bool {
-        let (tx, rx) = (List::new(), List::new());
-        let mut tail = self.core.lock();
-        if tail & CLOSED != 0 {
-            self.core.unlock(tail);
-            return false;
-        }
-        // Ordering: AcqRel; with TXW the head is frozen, without it fast receivers may move it at this moment (I4).
-        self.core.head.0.fetch_and(!TXW, Ordering::AcqRel);
-        // SAFETY: the lock is held; both lists stay on this stack until they are empty, and nothing unwinds in between:
-        // wakers are contained.
-        unsafe {
-            tx.init();
-            rx.init();
-            self.core.tx().splice(&tx);
-            self.core.rx().splice(&rx);
-            tail = (tail | CLOSED) & !RXW;
-            let mut batch = WakeBatch::new();
-            loop {
-                let mut left = true;
-                while left && batch.has_room() {
-                    match tx.pop_front().or_else(|| rx.pop_front()) {
-                        Some(node) => {
-                            batch.push((*node).take_waker());
-                            (*node).finish(State::Closed);
-                        }
-                        None => left = false,
-                    }
-                }
-                self.core.unlock(tail);
-                batch.run();
-                if !left {
-                    return true;
-                }
-                tail = self.core.lock();
-            }
-        }
+    /// How many sends are parked.
+    pub(crate) fn parked_senders(self) -> usize {
+        self.core.parked().count(Kind::Send)
+    }
+
+    /// How many receives are parked.
+    pub(crate) fn parked_receivers(self) -> usize {
+        self.core.parked().count(Kind::Receive)
     }
 
     /// Drops everything that is buffered, past panicking destructors, outside the lock. Claimed slots are awaited.
@@ -344,6 +331,8 @@ impl<T> Handle<T> {
             .field("len", &self.len())
             .field("capacity", &self.capacity())
             .field("closed", &self.is_closed())
+            .field("parked_senders", &self.parked_senders())
+            .field("parked_receivers", &self.parked_receivers())
             .finish_non_exhaustive()
     }
 

@@ -11,6 +11,7 @@ use tidegate_wait::waiter::{Head, Kind, State, Ticket};
 use tidegate_wait::wake_batch::discard;
 
 use super::core::{finish_delivered, wake, Patience};
+use super::overflow::Admitted;
 use super::window::Window;
 use super::words::{position, CLOSED, LOCK, RXW, STASH, TXW};
 use super::Handle;
@@ -181,7 +182,7 @@ impl<T> Handle<T> {
             if self.core.head.0.load(Ordering::Relaxed) != head {
                 *patience = Patience::new();
             }
-        } else if head & STASH != 0 || self.is_full_slot(head) {
+        } else if head & STASH != 0 || self.core.ring.cap == 0 || self.is_full_slot(head) {
             return Look::Lock;
         }
         patience.a_little();
@@ -228,16 +229,31 @@ impl<T> Handle<T> {
             unsafe { self.take_and_admit(tail, head, to, park) };
             return Hold::Ended(Received::Value);
         }
+        if head & TXW != 0 {
+            // SAFETY: the lock is held.
+            unsafe { self.meet(tail, to, park) };
+            return Hold::Ended(Received::Value);
+        }
         if tail & CLOSED != 0 {
-            core.unlock(tail);
-            return Hold::Ended(Received::Closed);
+            // SAFETY: the lock is held.
+            let admitted = self.overflow.with_mut(|overflow| unsafe { (*overflow).pop() });
+            if let Some(admitted) = admitted {
+                core.unlock(tail);
+                self.take_admitted(admitted, to, park);
+                return Hold::Ended(Received::Value);
+            }
+            // C3. SAFETY: the lock is held.
+            if !unsafe { core.is_admitting() } {
+                core.unlock(tail);
+                return Hold::Ended(Received::Closed);
+            }
         }
         let (Some(op), Some(waker)) = (park, waker.take()) else {
             core.unlock(tail);
             return Hold::NeedsWaker;
         };
         // SAFETY: the lock is held; the caller's promise about the node.
-        unsafe { core.rx().push_back(&raw const (*op).node, Kind::Receive, waker) };
+        unsafe { core.park(&raw const (*op).node, Kind::Receive, waker) };
         core.unlock(tail | RXW);
         Hold::Ended(Received::Empty)
     }
@@ -260,6 +276,16 @@ impl<T> Handle<T> {
         Hold::Ended(Received::Value)
     }
 
+    /// A value that the close let in beyond the capacity, out of the overflow. Nobody is to be woken.
+    #[cold]
+    fn take_admitted(self, admitted: Admitted<T>, to: *const Place<T>, own: Option<*const Head>) {
+        // SAFETY: the place is the caller's.
+        unsafe {
+            (*to).with_mut(|to| (*to).write(admitted.take()));
+            spend(own);
+        }
+    }
+
     /// Under the lock, with TXW and a full slot at the head: takes the item, and lets the first parked sender's value
     /// into the slot that became free.
     ///
@@ -270,7 +296,7 @@ impl<T> Handle<T> {
         // SAFETY: I1: a sender is parked, and the ring is full: the slot at the head is the one at the tail.
         unsafe {
             self.empty(head, to);
-            let Some(node) = core.tx().pop_front() else { unreachable!("I1: TXW without a parked sender") };
+            let Some(node) = core.pop(core.tx(), Kind::Send) else { unreachable!("I1: TXW without a parked sender") };
             let waker = (*node).take_waker();
             let next = core.ring.next(tail);
             // I7. Ordering: Release (all), as in `publish_locked`.
@@ -333,7 +359,7 @@ impl<T> Handle<T> {
 ///
 /// # Safety
 /// The operation is the caller's.
-unsafe fn spend(own: Option<*const Head>) {
+pub(super) unsafe fn spend(own: Option<*const Head>) {
     if let Some(own) = own {
         // SAFETY: the caller's promise.
         unsafe { (*own).node.set_quiet(State::Spent) };

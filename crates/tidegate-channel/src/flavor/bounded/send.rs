@@ -201,7 +201,7 @@ impl<T> Handle<T> {
                     }
                 }
                 if let Some(waker) = waker.take() {
-                    core.tx().push_back(&raw const (*op).node, Kind::Send, waker);
+                    core.park(&raw const (*op).node, Kind::Send, waker);
                 }
                 core.unlock(tail);
                 return Hold::Ended(Sent::Full);
@@ -253,7 +253,9 @@ impl<T> Handle<T> {
     ) {
         // SAFETY: the caller's promise; I2: the list is not empty.
         unsafe {
-            let Some(node) = self.core.rx().pop_front() else { unreachable!("I2: RXW without a parked receiver") };
+            let Some(node) = self.core.pop(self.core.rx(), Kind::Receive) else {
+                unreachable!("I2: RXW without a parked receiver")
+            };
             let ticket = ticket.unwrap_or_else(|| self.core.next_ticket());
             let waker = self.deliver(node, from, ticket);
             if let Some(own) = own {
@@ -266,7 +268,7 @@ impl<T> Handle<T> {
     }
 
     /// Moves a value into an unlinked receive and ends it. The waker comes out first: the value is laid over it.
-    unsafe fn deliver(self, node: *const Node, from: *const Place<T>, ticket: Ticket) -> Option<Waker> {
+    pub(super) unsafe fn deliver(self, node: *const Node, from: *const Place<T>, ticket: Ticket) -> Option<Waker> {
         // SAFETY: parked receives belong to `Inbox<T, _>` operations; the lock is held.
         unsafe {
             let waker = (*node).take_waker();

@@ -11,6 +11,9 @@
 //! A slot's stamp holds no index, only the lap: `lap · n` free for that lap, `lap · n + 1` full. So all stamps begin at
 //! zero, and a ring from `alloc_zeroed` is never touched before it is used.
 //!
+//! With capacity 0 there are no slots: both positions stay 0, and one stamp that nothing matches ([`NO_SLOT`]) turns every
+//! fast path away.
+//!
 //! **No wrap.** Positions grow by at most 2 a message (capacity 1), by less than 2 otherwise, and 60 bits hold 2^60 of
 //! them: at 5 ns a message, 2^59 messages take 91 years of one channel running without a pause.
 
@@ -29,6 +32,9 @@ pub(super) const STASH: u64 = 1 << 62;
 
 const POSITION: u64 = (1 << 60) - 1;
 
+/// The stamp of a channel without slots: never free, never full, as no word has all bits set.
+pub(super) const NO_SLOT: u64 = u64::MAX;
+
 const _: () = assert!(POSITION & (LOCK | RXW | CLOSED | PERMIT | TXW | STASH) == 0);
 
 /// The largest capacity: 2^48.
@@ -46,11 +52,14 @@ pub(super) struct Ring {
     pub(super) cap: u64,
     /// `lap - 1`.
     mask: u64,
+    /// How far the positions of a full ring lie apart: a lap; nothing, if there are no slots.
+    span: u64,
 }
 
 impl Ring {
     pub(super) fn new(cap: u64) -> Ring {
-        Ring { cap, mask: (cap + 1).next_power_of_two() - 1 }
+        let lap = (cap + 1).next_power_of_two();
+        Ring { cap, mask: lap - 1, span: if cap == 0 { 0 } else { lap } }
     }
 
     /// May positions begin here? Some laps before they would run into the flags.
@@ -90,10 +99,10 @@ impl Ring {
         }
     }
 
-    /// Do `head` and `tail` lie a whole ring apart? The same slot, one lap on.
+    /// Do `head` and `tail` lie a whole ring apart? The same slot, one lap on. A ring without slots is always full.
     #[inline(always)]
     pub(super) fn is_full(self, head: u64, tail: u64) -> bool {
-        position(head) + self.lap() == position(tail)
+        position(head) + self.span == position(tail)
     }
 
     /// How many positions lie between two words.
@@ -123,6 +132,16 @@ mod tests {
                 assert_eq!(ring.is_full(0, at), n == cap);
                 at = ring.next(at);
             }
+        }
+    }
+
+    #[test]
+    fn a_ring_without_slots_is_full_and_empty() {
+        let ring = Ring::new(0);
+        assert!(ring.is_full(0, 0));
+        assert_eq!((ring.distance(0, 0), ring.index(LOCK | RXW)), (0, 0));
+        for word in [0, LOCK, RXW, CLOSED, LOCK | RXW | CLOSED | PERMIT, TXW | STASH] {
+            assert!(ring.free(word) != NO_SLOT && ring.full(word) != NO_SLOT);
         }
     }
 

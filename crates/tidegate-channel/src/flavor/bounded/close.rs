@@ -1,0 +1,212 @@
+//! Closing: the end of the sends, and in slices the end of whoever is parked.
+//!
+//! # What a close does
+//! | hold of the lock | `Parked::GiveBack` | `Parked::Admit` |
+//! | --- | --- | --- |
+//! | first | CLOSED; TXW cleared; all parked operations go to private lists | the same, but receives stay parked: values will come |
+//! | each further, at most 32 operations | a send ends Closed, with its value; then a receive Closed; then a wait for the close Done | the first parked send ends Done: its value goes to the first parked receive, else to the overflow |
+//! | the last of an admission | – | `admitting` ends; receives that are still parked go the way of the left column |
+//!
+//! Wakers run between the holds. Order is kept: parked sends end first to last.
+//!
+//! - **C1** A node in a private list is still Waiting: a timer, a token or its own drop may take it out between two holds,
+//!   which touches links and counts, never an index word that is not frozen (`after_sender_left`).
+//! - **C2** The private lists stand in the closing thread's frame. [`Closing`] empties them even if the frame unwinds (an
+//!   allocation may fail); wakers are contained.
+//! - **C3** Receivers see the end only when ring, stash and overflow are empty *and* no admission runs: while one does, a
+//!   receive that finds nothing parks.
+//! - **C4** An admission that finds no receiver left stops: the values go back to their senders. What it had let in by
+//!   then is dropped by whoever comes last, the last receiver or the closing thread.
+//!
+//! Model: `model/bounded.pml`, process `Closer`. Tests: `tests/suite/close.rs`, `tests/loom_bounded/`.
+
+use tidegate_wait::list::List;
+use tidegate_wait::owner::Owner;
+use tidegate_wait::shim::Ordering;
+use tidegate_wait::waiter::{Kind, State, Ticket};
+use tidegate_wait::wake_batch::{WakeBatch, BATCH};
+
+use super::core::finish_delivered;
+use super::overflow::Room;
+use super::words::{CLOSED, RXW, TXW};
+use super::Handle;
+
+/// What becomes of the sends that are parked when a channel is closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Parked {
+    /// They fail, in order, and get their values back.
+    #[default]
+    GiveBack,
+    /// They succeed, in order, beyond the capacity: their values can still be received, after the buffered ones.
+    Admit,
+}
+
+/// A close under way, with the operations that it has still to end (C2).
+struct Closing<T> {
+    channel: Handle<T>,
+    tx: List,
+    rx: List,
+    closed: List,
+}
+
+impl<T> Handle<T> {
+    /// Closes. False: it was closed, or is being closed.
+    pub(crate) fn close(self, parked: Parked) -> bool {
+        let core = self.core();
+        let tail = core.lock();
+        if tail & CLOSED != 0 {
+            core.unlock(tail);
+            return false;
+        }
+        let closing = Closing { channel: self, tx: List::new(), rx: List::new(), closed: List::new() };
+        // SAFETY: the lock is held; `closing` stays where it is until it is dropped, at the end of this block.
+        unsafe { closing.begin(tail, parked) };
+        true
+    }
+}
+
+impl<T> Closing<T> {
+    /// The first hold, and an admission to its end.
+    ///
+    /// # Safety
+    /// Under the lock, which is given back; `self` does not move any more.
+    unsafe fn begin(&self, mut tail: u64, parked: Parked) {
+        let core = self.channel.core();
+        // Ordering: AcqRel; with TXW the head is frozen, without it fast receivers may move it at this moment (I4).
+        core.head.0.fetch_and(!TXW, Ordering::AcqRel);
+        // SAFETY: the lock is held.
+        unsafe {
+            [&self.tx, &self.rx, &self.closed].into_iter().for_each(|list| list.init());
+            core.tx().splice(&self.tx);
+            core.closed().splice(&self.closed);
+            let admit = parked == Parked::Admit && !self.tx.is_empty();
+            core.set_admitting(admit);
+            tail |= CLOSED;
+            if !admit {
+                self.take_receivers(&mut tail);
+            }
+            core.unlock(tail);
+            if admit {
+                self.admit();
+            }
+        }
+    }
+
+    /// Lets the parked sends in, in slices.
+    ///
+    /// # Safety
+    /// `begin` has set `admitting`; no lock is held.
+    unsafe fn admit(&self) {
+        let core = self.channel.core();
+        let mut room = Room::new();
+        let mut batch = WakeBatch::new();
+        loop {
+            room.reserve(core.parked().count(Kind::Send).clamp(1, BATCH));
+            let mut tail = core.lock();
+            // SAFETY: the lock is held.
+            let left = unsafe { self.admit_slice(&mut tail, &mut room, &mut batch) };
+            core.unlock(tail);
+            batch.run();
+            if !left {
+                return;
+            }
+        }
+    }
+
+    /// One hold of an admission. False: it is over.
+    ///
+    /// # Safety
+    /// Under the lock.
+    unsafe fn admit_slice(&self, tail: &mut u64, room: &mut Room<T>, batch: &mut WakeBatch) -> bool {
+        let channel = self.channel;
+        let core = channel.core();
+        // SAFETY: the lock is held; parked sends hold their values.
+        unsafe {
+            // C4.
+            while core.receivers().get() != 0 {
+                let Some(send) = self.tx.front() else { break };
+                let value = Handle::<T>::value_of(send);
+                if let Some(receive) = core.pop(core.rx(), Kind::Receive) {
+                    batch.push(channel.deliver(receive, value, core.next_ticket()));
+                    core.after_receiver_left(tail);
+                } else if !channel.overflow.with_mut(|overflow| (*overflow).push(value, room)) {
+                    return true;
+                }
+                let popped = core.pop(&self.tx, Kind::Send);
+                debug_assert_eq!(popped, Some(send));
+                batch.push((*send).take_waker());
+                finish_delivered(send, Ticket::new(0));
+                if !batch.has_room() {
+                    return true;
+                }
+            }
+            core.set_admitting(false);
+            self.take_receivers(tail);
+        }
+        false
+    }
+
+    /// Nothing will come any more: the parked receives go to the private list.
+    ///
+    /// # Safety
+    /// Under the lock.
+    unsafe fn take_receivers(&self, tail: &mut u64) {
+        // SAFETY: the lock is held.
+        unsafe { self.channel.core().rx().splice(&self.rx) };
+        *tail &= !RXW;
+    }
+
+    /// One hold: ends at most a batch of operations. False: none is left.
+    ///
+    /// # Safety
+    /// Under the lock.
+    unsafe fn end_slice(&self, batch: &mut WakeBatch) -> bool {
+        let core = self.channel.core();
+        // SAFETY: the lock is held, and guards the private lists, too.
+        unsafe {
+            while batch.has_room() {
+                let (node, end) = if let Some(send) = core.pop(&self.tx, Kind::Send) {
+                    (send, State::Closed)
+                } else if let Some(receive) = core.pop(&self.rx, Kind::Receive) {
+                    (receive, State::Closed)
+                } else if let Some(wait) = core.pop(&self.closed, Kind::Wait) {
+                    (wait, State::Done(Ticket::new(0)))
+                } else {
+                    return false;
+                };
+                batch.push((*node).take_waker());
+                (*node).finish(end);
+            }
+        }
+        true
+    }
+}
+
+impl<T> Drop for Closing<T> {
+    fn drop(&mut self) {
+        let core = self.channel.core();
+        let mut batch = WakeBatch::new();
+        loop {
+            let mut tail = core.lock();
+            // SAFETY: the lock is held.
+            let left = unsafe {
+                if core.is_admitting() {
+                    // The admission unwound.
+                    core.set_admitting(false);
+                    self.take_receivers(&mut tail);
+                }
+                self.end_slice(&mut batch)
+            };
+            core.unlock(tail);
+            batch.run();
+            if !left {
+                break;
+            }
+        }
+        // C4: the last receiver may have drained before the last value was let in.
+        if core.receivers().get() == 0 {
+            self.channel.drain();
+        }
+    }
+}
