@@ -45,6 +45,14 @@ fn an_async_block_adds_a_word_or_two() {
     assert!(size_of_val(&task) <= 2 * 1024 + 40 + 32, "{}", size_of_val(&task));
 }
 
+/// G10: the wait for the close and a built send cost no more.
+#[test]
+fn further_operations_cost_their_parts() {
+    let (tx, rx) = bounded::<[u8; 64]>(1);
+    assert_eq!((size_of_val(&tx.closed()), size_of_val(&rx.closed().timeout(Duration::MAX))), (40, 64));
+    assert_eq!(size_of_val(&tx.send_with(|| [0; 64])), 64 + 40 + 8, "and a flag: built yet?");
+}
+
 /// A half is a pointer.
 #[test]
 fn halves_are_pointers() {

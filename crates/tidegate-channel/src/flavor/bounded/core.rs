@@ -4,10 +4,10 @@
 //! ```text
 //! line 0   header, ring, window, free      constant
 //! line 1   tail                            fast senders by CAS; the lock holder
-//! line 2   head                            fast receivers by CAS; the lock holder
-//! line 3   tx, rx, closed, tickets, close  the lock holder
+//!          tx, rx, closed, tickets, close  the lock holder, who has the line already: the lock is in it
 //!          parked                          the lock holder writes, anyone reads
 //!          refs, senders, receivers        anyone, by atomic counts
+//! line 2   head                            fast receivers by CAS; the lock holder
 //! ```
 //! The lock is a bit of `tail`. It is taken by `fetch_or`, so that fast senders can't starve it, and given back by a
 //! plain store: while it is set every fast send fails, and other lockers' `fetch_or` changes nothing.
@@ -39,10 +39,14 @@ pub struct Core {
     pub(super) window: bool,
     /// Drops and frees the channel that this core begins.
     free: unsafe fn(*const Core),
-    pub(super) tail: Line<AtomicU64>,
+    pub(super) tail: TailLine,
     pub(super) head: Line<AtomicU64>,
-    locked: Line<Locked>,
 }
+
+/// The tail and what its lock protects.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(super) struct TailLine(pub(super) AtomicU64, Locked);
 
 #[repr(C)]
 #[derive(Debug)]
@@ -93,7 +97,7 @@ impl ParkedCounts {
 }
 
 #[cfg(all(not(loom), target_pointer_width = "64"))]
-const _: () = assert!(size_of::<Core>() <= 512);
+const _: () = assert!(size_of::<Core>() == 384);
 
 // SAFETY: `header` comes first; the lock bit excludes other holders; `refs` counts whoever may touch the memory.
 unsafe impl Owner for Core {
@@ -121,7 +125,7 @@ unsafe impl Owner for Core {
         unsafe {
             let kind = (*node).kind();
             List::unlink(node);
-            self.locked.0.parked.add(kind, -1);
+            self.tail.1.parked.add(kind, -1);
             match kind {
                 Kind::Receive => self.after_receiver_left(tail),
                 Kind::Send => self.after_sender_left(),
@@ -131,13 +135,13 @@ unsafe impl Owner for Core {
     }
 
     unsafe fn retain(&self) {
-        self.locked.0.refs.add();
+        self.tail.1.refs.add();
     }
 
     unsafe fn release(this: *const Core) {
         // SAFETY: the caller gives its reference back.
         unsafe {
-            if (*this).locked.0.refs.sub() {
+            if (*this).tail.1.refs.sub() {
                 ((*this).free)(this);
             }
         }
@@ -152,19 +156,21 @@ impl Core {
             ring,
             window: ring.cap >= 8 && super::window::pays(),
             free,
-            tail: Line(AtomicU64::new(start)),
+            tail: TailLine(
+                AtomicU64::new(start),
+                Locked {
+                    tx: List::new(),
+                    rx: List::new(),
+                    closed: List::new(),
+                    tickets: UnsafeCell::new(0),
+                    admitting: UnsafeCell::new(false),
+                    parked: ParkedCounts { senders: AtomicUsize::new(0), receivers: AtomicUsize::new(0) },
+                    refs: RefCount::new(2),
+                    senders: RefCount::new(1),
+                    receivers: RefCount::new(1),
+                },
+            ),
             head: Line(AtomicU64::new(start)),
-            locked: Line(Locked {
-                tx: List::new(),
-                rx: List::new(),
-                closed: List::new(),
-                tickets: UnsafeCell::new(0),
-                admitting: UnsafeCell::new(false),
-                parked: ParkedCounts { senders: AtomicUsize::new(0), receivers: AtomicUsize::new(0) },
-                refs: RefCount::new(2),
-                senders: RefCount::new(1),
-                receivers: RefCount::new(1),
-            }),
         }
     }
 
@@ -173,9 +179,9 @@ impl Core {
     pub(super) unsafe fn init(&self) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.locked.0.tx.init();
-            self.locked.0.rx.init();
-            self.locked.0.closed.init();
+            self.tail.1.tx.init();
+            self.tail.1.rx.init();
+            self.tail.1.closed.init();
         }
     }
 
@@ -221,19 +227,19 @@ impl Core {
     /// Parked senders, in order. Under the lock.
     #[inline(always)]
     pub(super) fn tx(&self) -> &List {
-        &self.locked.0.tx
+        &self.tail.1.tx
     }
 
     /// Parked receivers, in order. Under the lock.
     #[inline(always)]
     pub(super) fn rx(&self) -> &List {
-        &self.locked.0.rx
+        &self.tail.1.rx
     }
 
     /// Waits for the close. Under the lock.
     #[inline(always)]
     pub(super) fn closed(&self) -> &List {
-        &self.locked.0.closed
+        &self.tail.1.closed
     }
 
     /// Parks a node at the end of its kind's list; the flag is the caller's.
@@ -249,7 +255,7 @@ impl Core {
         };
         // SAFETY: the caller's promise.
         unsafe { list.push_back(node, kind, waker) };
-        self.locked.0.parked.add(kind, 1);
+        self.tail.1.parked.add(kind, 1);
     }
 
     /// Takes the first node out of a list of waits of this kind; the caller settles it and mends the flag.
@@ -261,14 +267,14 @@ impl Core {
         // SAFETY: the caller's promise.
         let node = unsafe { list.pop_front() };
         if node.is_some() {
-            self.locked.0.parked.add(kind, -1);
+            self.tail.1.parked.add(kind, -1);
         }
         node
     }
 
     /// How many wait.
     pub(super) fn parked(&self) -> &ParkedCounts {
-        &self.locked.0.parked
+        &self.tail.1.parked
     }
 
     /// Does a close still let parked senders in?
@@ -278,24 +284,24 @@ impl Core {
     #[inline(always)]
     pub(super) unsafe fn is_admitting(&self) -> bool {
         // SAFETY: the lock makes this the only access.
-        self.locked.0.admitting.with(|admitting| unsafe { *admitting })
+        self.tail.1.admitting.with(|admitting| unsafe { *admitting })
     }
 
     /// # Safety
     /// Under the lock.
     pub(super) unsafe fn set_admitting(&self, on: bool) {
         // SAFETY: as above.
-        self.locked.0.admitting.with_mut(|admitting| unsafe { *admitting = on });
+        self.tail.1.admitting.with_mut(|admitting| unsafe { *admitting = on });
     }
 
     /// How many halves there are of each side.
     pub(crate) fn senders(&self) -> &RefCount {
-        &self.locked.0.senders
+        &self.tail.1.senders
     }
 
     /// As above.
     pub(crate) fn receivers(&self) -> &RefCount {
-        &self.locked.0.receivers
+        &self.tail.1.receivers
     }
 
     /// Numbers the next hand-off.
@@ -305,7 +311,7 @@ impl Core {
     #[inline(always)]
     pub(super) unsafe fn next_ticket(&self) -> Ticket {
         // SAFETY: the lock makes this the only access.
-        self.locked.0.tickets.with_mut(|tickets| unsafe {
+        self.tail.1.tickets.with_mut(|tickets| unsafe {
             *tickets = (*tickets).wrapping_add(1);
             Ticket::new(*tickets)
         })

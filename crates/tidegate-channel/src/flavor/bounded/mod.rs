@@ -347,3 +347,6 @@ impl<T> Handle<T> {
 }
 
 const _: () = assert!(offset_of!(Channel<u8>, core) == 0);
+
+#[cfg(all(not(loom), target_pointer_width = "64"))]
+const _: () = assert!(size_of::<Channel<u8>>() <= 512);
