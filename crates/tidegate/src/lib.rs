@@ -35,3 +35,8 @@ pub mod limit {
 
 #[cfg(feature = "std")]
 pub use tidegate_wait::op::block_on;
+
+/// The examples of the guide compile and run, too.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../../../docs/guide.md")]
+struct Guide;

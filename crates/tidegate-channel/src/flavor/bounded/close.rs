@@ -9,13 +9,13 @@
 //!
 //! Wakers run between the holds. Order is kept: parked sends end first to last.
 //!
-//! - **C1** A node in a private list is still Waiting: a timer, a token or its own drop may take it out between two holds,
+//! - **E1** A node in a private list is still Waiting: a timer, a token or its own drop may take it out between two holds,
 //!   which touches links and counts, never an index word that is not frozen (`after_sender_left`).
-//! - **C2** The private lists stand in the closing thread's frame. [`Closing`] empties them even if the frame unwinds (an
+//! - **E2** The private lists stand in the closing thread's frame. [`Closing`] empties them even if the frame unwinds (an
 //!   allocation may fail); wakers are contained.
-//! - **C3** Receivers see the end only when ring, stash and overflow are empty *and* no admission runs: while one does, a
+//! - **E3** Receivers see the end only when ring, stash and overflow are empty *and* no admission runs: while one does, a
 //!   receive that finds nothing parks.
-//! - **C4** An admission that finds no receiver left stops: the values go back to their senders. What it had let in by
+//! - **E4** An admission that finds no receiver left stops: the values go back to their senders. What it had let in by
 //!   then is dropped by whoever comes last, the last receiver or the closing thread.
 //!
 //! Model: `model/bounded.pml`, process `Closer`. Tests: `tests/suite/close.rs`, `tests/loom_bounded/`.
@@ -42,7 +42,7 @@ pub enum Parked {
     Admit,
 }
 
-/// A close under way, with the operations that it has still to end (C2).
+/// A close under way, with the operations that it has still to end (E2).
 struct Closing<T> {
     channel: Handle<T>,
     tx: List,
@@ -123,7 +123,7 @@ impl<T> Closing<T> {
         let core = channel.core();
         // SAFETY: the lock is held; parked sends hold their values.
         unsafe {
-            // C4.
+            // E4.
             while core.receivers().get() != 0 {
                 let Some(send) = self.tx.front() else { break };
                 let value = Handle::<T>::value_of(send);
@@ -204,7 +204,7 @@ impl<T> Drop for Closing<T> {
                 break;
             }
         }
-        // C4: the last receiver may have drained before the last value was let in.
+        // E4: the last receiver may have drained before the last value was let in.
         if core.receivers().get() == 0 {
             self.channel.drain();
         }

@@ -1,6 +1,6 @@
 //! The bounded channel: a ring of stamped slots, with its flags in the two index words.
 //!
-//! **For:** many senders, many receivers, a fixed capacity of at least one, strict FIFO among the parked. **Not for:**
+//! **For:** many senders, many receivers, a fixed capacity, strict FIFO among the parked. **Not for:**
 //! lock-freedom: a receiver waits for a memcpy in progress, and every slow path takes a short lock.
 //!
 //! # The idea
@@ -10,11 +10,11 @@
 //!
 //! # State ([`words`], [`core`])
 //! `tail` with LOCK, RXW, CLOSED, PERMIT; `head` with TXW, STASH; a stamp a slot; under the lock: the lists of parked
-//! senders and receivers, the stash of returned deliveries.
+//! senders and receivers and of waits for the close, the stash of returned deliveries, the overflow of admitted sends.
 //!
 //! # Invariants, whenever the lock is free
-//! - **I1** TXW ⇔ senders are parked; then the ring is full.
-//! - **I2** RXW ⇔ receivers are parked; then ring and stash are empty.
+//! - **I1** TXW ⇔ senders are parked; then the ring is full (one without slots always is: [`rendezvous`]).
+//! - **I2** RXW ⇔ receivers are parked; then ring, stash and overflow are empty.
 //! - **I3** RXW and TXW are never both set (they may be once permits exist).
 //! - **I4** LOCK, RXW, CLOSED or PERMIT freezes `tail` against fast senders, TXW or STASH freezes `head` against fast
 //!   receivers. Only the lock holder writes a frozen word, by plain stores; setting a flag on an unfrozen head, and
@@ -29,7 +29,7 @@
 //! | by | send | receive |
 //! | --- | --- | --- |
 //! | the other side | value moved to the ring (slow receive) | value moved into it (slow send, returned delivery) |
-//! | `close` | Closed, value stays with it | Closed |
+//! | `close` ([`close`]) | Closed, value stays with it; or admitted: Done | Closed, once nothing will come |
 //! | timer, token | TimedOut, Cancelled, value stays | TimedOut, Cancelled |
 //! | its own drop | unlinked | unlinked; a delivery goes on to the next |
 //!

@@ -242,7 +242,7 @@ impl<T> Handle<T> {
                 self.take_admitted(admitted, to, park);
                 return Hold::Ended(Received::Value);
             }
-            // C3. SAFETY: the lock is held.
+            // E3. SAFETY: the lock is held.
             if !unsafe { core.is_admitting() } {
                 core.unlock(tail);
                 return Hold::Ended(Received::Closed);
