@@ -38,9 +38,14 @@ impl Report {
             files: book.modules.len() - 1,
             ..Report::default()
         };
+        let mut whole_proofs = 0;
         for &notice in &findings.notices {
             let (list, id) = match notice {
-                Notice::ProofSkipped(id) => (&mut report.proofs, id),
+                Notice::ProofSkipped(id) => {
+                    whole_proofs += usize::from(own(book.def(id).module));
+                    (&mut report.proofs, id)
+                }
+                Notice::InnerProofSkipped(id) => (&mut report.proofs, id),
                 Notice::Undecided(id) => (&mut report.undecided, id),
                 Notice::UndecidedData(id) => {
                     let data = book.data(id);
@@ -59,7 +64,7 @@ impl Report {
             }
         }
         let coded = book.defs.iter().filter(|def| own(def.module) && matches!(def.code, Code::Term(_)));
-        report.definitions = coded.count().saturating_sub(report.proofs.len());
+        report.definitions = coded.count().saturating_sub(whole_proofs);
         report
     }
 

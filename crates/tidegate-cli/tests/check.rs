@@ -58,6 +58,15 @@ fn skipped_proofs_are_told() {
     assert!(stdout(&output).contains("not checked: 1: equality proofs, read and skipped: refl"), "{}", stdout(&output));
 }
 
+/// A definition with a proof inside is one that was checked, but for the proof; a whole proof is not.
+#[test]
+fn a_definition_with_a_proof_inside_counts() {
+    let text = "import Base\n\ndef half() -> &n: Nat -> {Nat.add(n, n) == 4n : Nat}:\n  (2n, {==})\n";
+    let output = tidegate(&["check", "--library", &file(&folder("inner"), "inner.bend", text)]);
+    assert!(stdout(&output).contains("checked 1 definition:"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("not checked: 1: equality proofs, read and skipped: half"), "{}", stdout(&output));
+}
+
 #[test]
 fn types_let_pass_are_told() {
     let types = "import Base\n\ndef T(n: Nat) -> Type:\n  match n:\n    case 0n: U32\n    case 1n+p: T(p)\n\n";
@@ -67,6 +76,7 @@ fn types_let_pass_are_told() {
         ("open", "def f(n: Nat, m: Nat, x: T(n)) -> T(m):\n  x\n"),
         // More steps than are taken.
         ("long", "def f(x: T(30000n)) -> U32:\n  x\n"),
+        ("function", "def P(n: Nat) -> Type:\n  match n:\n    case 0n: U32 -> U32\n    case 1n+p: P(p)\n\ndef f() -> P(30000n):\n  x => x\n"),
         // The sides of an equation, outside of a proof.
         ("equation", "def f(n: Nat, -e: {n == 0n : Nat}) -> Nat:\n  n\n"),
     ] {

@@ -41,7 +41,7 @@ impl Checker<'_> {
         let mut terms = Vec::new();
         for (at, argument) in arguments.iter().enumerate() {
             self.refuel();
-            let function_type = self.whnf(ty);
+            let function_type = self.head_of_type(ty);
             let (quantity, domain, codomain) = match *self.values.get(function_type) {
                 Value::Pi(quantity, _, domain, codomain) => (quantity, domain, codomain),
                 Value::Any | Value::Opaque(_) => {
@@ -218,7 +218,7 @@ impl Checker<'_> {
     /// A construction where a type is wanted.
     pub(super) fn check_construct(&mut self, id: ExprId, want: V) -> Checked<TermId> {
         self.refuel();
-        let want = self.whnf(want);
+        let want = self.head_of_type(want);
         let Some((constructor, fields)) = self.as_construct(id, Some(want))? else {
             return Ok(self.erased());
         };
@@ -312,7 +312,7 @@ impl Checker<'_> {
         let (last, front) = parts.split_last().unwrap_or((&id, &[]));
         for &part in front {
             self.refuel();
-            want = self.whnf(want);
+            want = self.head_of_type(want);
             let arguments = self.arguments_of(id, self.builtin.tuple, want)?;
             let ty = self.constructor_type(self.builtin.tuple, arguments);
             let (domain, rest) = match *self.values.get(ty) {

@@ -56,6 +56,16 @@ impl Checker<'_> {
         value
     }
 
+    /// The head of a type that is asked for: [`whnf`](Self::whnf), or a type of which nothing is known, if the computation
+    /// took too long to tell.
+    pub(super) fn head_of_type(&mut self, ty: V) -> V {
+        let head = self.whnf(ty);
+        if self.fuel == 0 {
+            return self.values.any();
+        }
+        head
+    }
+
     /// The value without a function applied at its head, as the type of a second component is written.
     /// Types that name types of earlier locals would grow with every local otherwise.
     pub(super) fn applied(&mut self, v: V) -> V {

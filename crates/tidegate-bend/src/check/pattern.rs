@@ -178,7 +178,7 @@ impl Checker<'_> {
     /// The fields of a constructor at the type that is matched.
     fn pattern_telescope(&mut self, span: Span, constructor: ConstructorId, ty: V) -> Checked<V> {
         self.refuel();
-        let ty = self.whnf(ty);
+        let ty = self.head_of_type(ty);
         let data = self.book.constructor(constructor).data;
         match self.values.get(ty).clone() {
             Value::Data(found, arguments) if found == data => {

@@ -16,6 +16,8 @@ use crate::syntax::{ExprId, Item, Quantity};
 pub(crate) enum Notice {
     /// A proof: its names were read, its steps not checked.
     ProofSkipped(DefId),
+    /// A definition that is checked but for a proof inside it.
+    InnerProofSkipped(DefId),
     /// In it a comparison of types was let pass: it hangs on what is not computed.
     Undecided(DefId),
     /// The same in the declaration of a type.
@@ -123,6 +125,7 @@ impl Checker<'_> {
                 self.proofs.binary_search(&id).is_err()
                     && (self.book.def(id).code != Code::Open || self.book.def(id).is_type)
             }
+            Notice::InnerProofSkipped(id) => self.proofs.binary_search(&id).is_err(),
             _ => true,
         });
         findings.notices.extend(self.standing_notices());
