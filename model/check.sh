@@ -33,11 +33,18 @@ expect "errors: 0" "cancel and drop, 1 x 1" $one_one -DCANCELS=1 -DDROPS=1
 expect "errors: 0" "cancel, 2 x 1" $two_one -DCANCELS=1
 expect "errors: 0" "dropped deliveries, 1 x 2" $one_two -DDROPS=1
 expect "errors: 0" "close, 2 x 1" $two_one -DCLOSE=1
+expect "errors: 0" "rendezvous, cancel and drop, 2 x 2" -DCAP=0 -DNS=2 -DNR=2 -DOPS=1 -DROPS=1 -DCANCELS=1 -DDROPS=1 -DTRY
+expect "errors: 0" "rendezvous, close and cancel, 2 x 1" -DCAP=0 -DNS=2 -DNR=1 -DOPS=1 -DROPS=2 -DCANCELS=1 -DCLOSE=1
+expect "errors: 0" "rendezvous, close_with(Admit), 2 x 1" -DCAP=0 -DNS=2 -DNR=1 -DOPS=1 -DROPS=2 -DCLOSE=2 -DDROPS=1
+expect "errors: 0" "close_with(Admit), 2 x 1" $two_one -DCLOSE=2 -DCANCELS=1 -DTRY
+expect "errors: 1" "rendezvous, B19 leaves TXW" -DCAP=0 -DNS=1 -DNR=1 -DOPS=1 -DROPS=1 -DB19
 expect "errors: 0" "permits and close" $one_one -DPERMITS -DCLOSE=1
 expect "errors: 0" "permits and close_with(Admit)" $one_one -DPERMITS -DCLOSE=2
 expect "errors: 1" "B1 parks with room" $one_one -DCANCELS=1 -DDROPS=1 -DB1
 if [ "${1:-short}" = long ]; then
   LIMIT=1200
+  expect "errors: 0" "rendezvous, close and cancel, 2 x 2" -DCAP=0 -DNS=2 -DNR=2 -DOPS=1 -DROPS=1 -DCANCELS=1 -DCLOSE=1
+  expect "errors: 0" "rendezvous, close_with(Admit), 3 x 1" -DCAP=0 -DNS=3 -DNR=1 -DOPS=1 -DROPS=2 -DCLOSE=2 -DDROPS=1
   expect "errors: 0" "cancel and close, 2 x 2" -DCAP=1 -DNS=2 -DNR=2 -DOPS=1 -DROPS=1 -DCANCELS=1 -DCLOSE=1
 fi
 exit $status

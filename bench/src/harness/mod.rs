@@ -89,6 +89,7 @@ impl Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Nanoseconds,
+    Microseconds,
     Milliseconds,
     Bytes,
     /// A number of things, of which more or fewer is no matter of speed: not compared.
@@ -99,6 +100,7 @@ impl Unit {
     pub(crate) fn symbol(self) -> &'static str {
         match self {
             Unit::Nanoseconds => "ns",
+            Unit::Microseconds => "µs",
             Unit::Milliseconds => "ms",
             Unit::Bytes => "B",
             Unit::Count => "",

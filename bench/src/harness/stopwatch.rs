@@ -45,6 +45,15 @@ fn process_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
+pub(crate) fn microseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
 pub(crate) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
+}
+
+/// From `from` to `to`; below zero if that is backwards.
+pub(crate) fn milliseconds_between(from: Instant, to: Instant) -> f64 {
+    milliseconds(to.saturating_duration_since(from)) - milliseconds(from.saturating_duration_since(to))
 }

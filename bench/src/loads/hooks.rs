@@ -23,7 +23,7 @@ impl Turner for NoTurner {
     fn earlier(&self) {}
 }
 
-/// A wheel that nobody turns.
+/// A wheel that nobody turns but the caller.
 pub(crate) fn wheel() -> Result<Wheel, Failure> {
     Wheel::register(Arc::new(NoTurner)).ok_or_else(|| Failure::new("no timer wheel is left"))
 }
@@ -31,5 +31,10 @@ pub(crate) fn wheel() -> Result<Wheel, Failure> {
 /// Runs `work` inside such a thread.
 pub(crate) fn inside<R>(work: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
     let wheel = wheel()?;
-    enter(&wheel, &NoHooks, work)
+    on(&wheel, work)
+}
+
+/// The same on a wheel that `work` may turn.
+pub(crate) fn on<R>(wheel: &Wheel, work: impl FnOnce() -> R) -> R {
+    enter(wheel, &NoHooks, work)
 }

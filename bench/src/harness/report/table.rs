@@ -75,7 +75,7 @@ fn print_figures(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
 
 /// Times: a line a peer and metric.
 fn print_statistics(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-    let metric = rows.iter().map(|row| row.metric.chars().count() + row.unit.len() + 3).max().unwrap_or(0);
+    let metric = rows.iter().map(|row| row.metric.chars().count() + row.unit.chars().count() + 3).max().unwrap_or(0);
     writeln!(
         out,
         "    {DIM}{:<metric$}  {:<24}  {:>10}  {:>10}  {:>10}  {:>10}  against the best peer (95 %){DIM:#}",

@@ -3,6 +3,7 @@
 mod cascade;
 mod punctual;
 mod resident_timers;
+mod worker;
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -15,9 +16,14 @@ pub(crate) fn load() -> Load {
         shows: "resident: inserting a million sleeps with given deadlines over an hour (made and polled once) and dropping \
                 them, in random order and in the order of insertion; one more beside 100,000. cascade: how late a 1 ms \
                 timer is while a million others, all within a quarter of a second, come near and are dropped before \
-                they fire. punctual: 32,768 sleeps of 100 ms: how late their wakers were called, and their tasks \
-                polled. Ours fires on its driver thread; `+worker_wheel`: on a wheel of a runtime's thread.",
-        hides: "the clock read of a relative sleep; timers that move between threads; what else a task costs.",
+                they fire; and how long one turn of the wheel takes that moves such timers (by so much they can hold up \
+                another one, if the last of them is moved before their slot begins), with neighbours in the slot \
+                anywhere in memory or side by side. punctual: 32,768 sleeps of 100 ms: how late their wakers were \
+                called, and their tasks polled. Ours fires on its driver thread; `+worker_wheel`: on a wheel that the \
+                sleeps' own thread turns, as a worker of a runtime of ours will; tasks are polled there by a minimal \
+                loop, which is no runtime.",
+        hides: "the clock read of a relative sleep; timers that move between threads; what else a task costs; a turn \
+                that fires.",
         max_rounds: 5,
         cells,
     }
@@ -29,6 +35,9 @@ fn cells(scale: Scale) -> Vec<Cell> {
     cells.extend(punctual::cells(scale));
     cells
 }
+
+/// Ours on a wheel which the thread that arms the sleeps turns itself, as a worker of a runtime of ours will.
+const WORKER_WHEEL: &str = "tidegate+worker_wheel";
 
 /// A library's sleep.
 trait Sleeps: 'static {

@@ -1,4 +1,8 @@
 //! Many sleeps that are due together.
+//!
+//! The tasks run on tokio's current-thread runtime, ours too, which our driver thread wakes from outside. `+worker_wheel`
+//! runs them on the loop in [`worker`], which turns the wheel itself: what stands between the two is tokio's wake queue
+//! and the way from one thread to the other.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,9 +11,9 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use super::{Sleeps, Tidegate, Tokio};
+use super::{worker, Sleeps, Tidegate, Tokio, WORKER_WHEEL};
 use crate::harness::statistics::{maximum, median, percentile};
-use crate::harness::stopwatch::{milliseconds, Stopwatch};
+use crate::harness::stopwatch::{milliseconds, milliseconds_between, Lap, Stopwatch};
 use crate::harness::{Cell, Failure, Metric, Run, Scale, Unit};
 use crate::loads::runtimes;
 
@@ -25,6 +29,7 @@ pub(super) fn cells(_: Scale) -> Vec<Cell> {
         Cell::new(fired.clone(), Tidegate::NAME, fire::<Tidegate>),
         Cell::new(fired, Tokio::NAME, fire::<Tokio>),
         Cell::new(polled.clone(), Tidegate::NAME, poll::<Tidegate>),
+        Cell::new(polled.clone(), WORKER_WHEEL, poll_on_worker),
         Cell::new(polled, Tokio::NAME, poll::<Tokio>),
     ]
 }
@@ -82,31 +87,42 @@ fn fire<S: Sleeps>() -> Run {
     ])
 }
 
+/// What each task does; returns by how many ms it was polled late, below zero: early.
+async fn nap<S: Sleeps>() -> f64 {
+    let due = Instant::now() + NAP;
+    S::sleep(NAP).await;
+    milliseconds_between(due, Instant::now())
+}
+
 fn poll<S: Sleeps>() -> Run {
     let runtime = runtimes::current_thread()?;
-    let (late, cpu) = runtime.block_on(async {
+    runtime.block_on(async {
         let watch = Stopwatch::start();
-        let task = || async {
-            let due = Instant::now() + NAP;
-            S::sleep(NAP).await;
-            // Negative: early.
-            let now = Instant::now();
-            milliseconds(now.saturating_duration_since(due)) - milliseconds(due.saturating_duration_since(now))
-        };
-        let tasks: Vec<_> = (0..SLEEPS).map(|_| tokio::spawn(task())).collect();
+        let tasks: Vec<_> = (0..SLEEPS).map(|_| tokio::spawn(nap::<S>())).collect();
         let mut late = Vec::with_capacity(SLEEPS);
         for task in tasks {
             late.push(task.await.map_err(|error| Failure::new(error.to_string()))?);
         }
-        Ok::<_, Failure>((late, watch.stop().cpu))
-    })?;
+        polled(&late, watch.stop())
+    })
+}
+
+/// The same tasks where the thread that polls them turns the wheel, too.
+fn poll_on_worker() -> Run {
+    let watch = Stopwatch::start();
+    let late = worker::run((0..SLEEPS).map(|_| nap::<Tidegate>()))?;
+    polled(&late, watch.stop())
+}
+
+fn polled(late: &[f64], lap: Lap) -> Run {
+    Failure::unless_equal("tasks that ended", late.len(), SLEEPS)?;
     if late.iter().any(|&late| late < 0.0) {
         return Err(Failure::new("a sleep was over early"));
     }
     Ok(vec![
-        Metric::new("lateness", Unit::Milliseconds, median(&late))
-            .with_p99(percentile(&late, 0.99))
-            .with_cpu(milliseconds(cpu)),
-        Metric::new("worst lateness", Unit::Milliseconds, maximum(&late)),
+        Metric::new("lateness", Unit::Milliseconds, median(late))
+            .with_p99(percentile(late, 0.99))
+            .with_cpu(milliseconds(lap.cpu)),
+        Metric::new("worst lateness", Unit::Milliseconds, maximum(late)),
     ])
 }

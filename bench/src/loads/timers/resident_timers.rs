@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
-use super::{Sleeps, Tidegate, Tokio};
+use super::{Sleeps, Tidegate, Tokio, WORKER_WHEEL};
 use crate::harness::allocation::counted;
 use crate::harness::statistics::SEED;
 use crate::harness::stopwatch::Stopwatch;
@@ -24,7 +24,7 @@ type Inside = fn(&dyn Fn() -> Run) -> Run;
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
     let mut cells = Vec::new();
     add::<Tidegate>(&mut cells, scale, Tidegate::NAME, |work| work());
-    add::<Tidegate>(&mut cells, scale, "tidegate+worker_wheel", |work| hooks::inside(work));
+    add::<Tidegate>(&mut cells, scale, WORKER_WHEEL, |work| hooks::inside(work));
     add::<Tokio>(&mut cells, scale, Tokio::NAME, |work| work());
     cells
 }

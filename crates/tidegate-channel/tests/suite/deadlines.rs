@@ -5,124 +5,201 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tidegate_channel::{bounded, Operation, RecvError, SendError};
+use tidegate_channel::{Operation, RecvError, SendError};
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::timer::ManualClock;
 
-use crate::support::{Ledger, Look, Woken};
+use crate::flavors::{drain, each_flavor, each_manner, until_armed, with_clock, Flavor};
+use crate::support::{Counted, Ledger, Look, Rng, Woken};
 
 const MS: Duration = Duration::from_millis(1);
 
 /// G6, CASE 12: time runs from the first park; never early; the task is woken, and the value comes back.
 #[test]
 fn a_parked_send_times_out() {
-    let clock = ManualClock::new();
-    clock.enter(|| {
-        let (tx, rx) = bounded(1);
-        tx.try_send(0).unwrap();
-        let (woken, waker) = Woken::new();
-        let mut send = Box::pin(tx.send(1).timeout(10 * MS));
-        clock.advance(100 * MS);
-        send.parks_with(&waker);
-        clock.advance(10 * MS - Duration::from_nanos(1));
-        assert_eq!(woken.count(), 0);
-        send.parks_with(&waker);
-        clock.advance(Duration::from_nanos(1));
-        assert_eq!(woken.count(), 1);
-        assert_eq!(rx.try_recv(), Ok(0));
-        assert_eq!(tx.try_send(2), Ok(()), "it left no gap, and takes nobody's turn (G2)");
-        assert_eq!(send.ends(), Err(SendError::TimedOut(1)));
-        assert!(send.look().is_pending());
-        assert_eq!((rx.try_recv(), clock.armed()), (Ok(2), 0));
+    each_flavor(|flavor| {
+        with_clock(|clock| {
+            let (tx, rx) = flavor.make();
+            flavor.fill(&tx, |n| n);
+            let (woken, waker) = Woken::new();
+            let mut send = Box::pin(tx.send(100).timeout(10 * MS));
+            clock.advance(100 * MS);
+            send.parks_with(&waker);
+            clock.advance(10 * MS - Duration::from_nanos(1));
+            assert_eq!(woken.count(), 0);
+            send.parks_with(&waker);
+            clock.advance(Duration::from_nanos(1));
+            assert_eq!((woken.count(), tx.parked_senders()), (1, 0));
+            let mut behind = Box::pin(tx.send(101));
+            behind.parks();
+            assert!(rx.try_recv().is_ok());
+            assert_eq!(behind.ends(), Ok(()), "it left no gap, and takes nobody's turn (G2)");
+            assert_eq!(send.ends(), Err(SendError::TimedOut(100)));
+            assert!(send.look().is_pending());
+            assert_eq!((drain(&rx).0.len(), clock.armed()), (flavor.capacity, 0));
+        });
     });
 }
 
 /// G6: the same for a receive, which says so again when it is polled again.
 #[test]
 fn a_parked_receive_times_out() {
-    let clock = ManualClock::new();
-    clock.enter(|| {
-        let (tx, rx) = bounded(1);
-        let (woken, waker) = Woken::new();
-        let mut receive = Box::pin(rx.recv().deadline(clock.now() + 10 * MS));
-        receive.parks_with(&waker);
-        clock.advance(10 * MS);
-        assert_eq!(woken.count(), 1);
-        tx.try_send(1).unwrap();
-        assert_eq!(tx.len(), 1, "nobody is parked any more");
-        (0..2).for_each(|_| assert_eq!(receive.ends(), Err(RecvError::TimedOut)));
-        assert_eq!((rx.try_recv(), clock.armed()), (Ok(1), 0));
+    each_flavor(|flavor| {
+        with_clock(|clock| {
+            let (tx, rx) = flavor.make();
+            let (woken, waker) = Woken::new();
+            let mut receive = Box::pin(rx.recv().deadline(clock.now() + 10 * MS));
+            receive.parks_with(&waker);
+            clock.advance(10 * MS - Duration::from_nanos(1));
+            assert_eq!(woken.count(), 0);
+            clock.advance(Duration::from_nanos(1));
+            assert_eq!((woken.count(), rx.parked_receivers()), (1, 0));
+            flavor.hold(&tx, &rx, 1);
+            (0..2).for_each(|_| assert_eq!(receive.ends(), Err(RecvError::TimedOut)));
+            assert_eq!((rx.try_recv(), clock.armed()), (Ok(1), 0));
+        });
+    });
+}
+
+/// G6: time-outs of both sides, in both manners, and a wake that comes before the time-out.
+#[test]
+fn the_parked_time_out() {
+    each_manner(|flavor, manner| {
+        with_clock(|clock| {
+            let (tx, rx) = flavor.make();
+            let late = manner.park_recv(&rx, rx.clone().into_recv().timeout(MS));
+            let early = manner.park_recv(&rx, rx.clone().into_recv().timeout(5 * MS));
+            until_armed(clock, 2);
+            clock.advance(2 * MS);
+            tx.try_send(1).unwrap();
+            assert_eq!((late.ends(), early.ends(), clock.armed()), (Err(RecvError::TimedOut), Ok(1), 0));
+            flavor.fill(&tx, |n| n);
+            let late = manner.park_send(&tx, tx.clone().into_send(100).timeout(MS));
+            let early = manner.park_send(&tx, tx.clone().into_send(101).deadline(clock.now() + 5 * MS));
+            until_armed(clock, 2);
+            clock.advance(2 * MS);
+            assert!(rx.try_recv().is_ok());
+            assert_eq!((late.ends(), early.ends(), clock.armed()), (Err(SendError::TimedOut(100)), Ok(()), 0));
+        });
     });
 }
 
 /// G6, CASE 40: zero and a past deadline are one try: a success if there is room or a value, the end if closed.
 #[test]
 fn no_time_is_one_try() {
-    let clock = ManualClock::new();
-    clock.advance(Duration::from_secs(1));
-    clock.enter(|| {
-        let past = clock.now() - MS;
-        let (tx, rx) = bounded(1);
-        assert_eq!(rx.recv().timeout(Duration::ZERO).wait(), Err(RecvError::TimedOut));
-        assert_eq!(rx.recv().deadline(past).wait(), Err(RecvError::TimedOut));
-        assert_eq!(tx.send(1).timeout(Duration::ZERO).wait(), Ok(()));
-        assert_eq!(tx.send(2).timeout(Duration::ZERO).wait(), Err(SendError::TimedOut(2)));
-        assert_eq!(tx.send(2).deadline(past).wait(), Err(SendError::TimedOut(2)));
-        assert_eq!(rx.recv().deadline(past).wait(), Ok(1));
-        let mut receive = Box::pin(rx.recv());
-        receive.parks();
-        assert_eq!(tx.send(3).deadline(past).wait(), Ok(()), "a parked receive is room enough");
-        assert_eq!(receive.ends(), Ok(3));
-        tx.try_send(4).unwrap();
-        let mut send = Box::pin(tx.send(5));
-        send.parks();
-        assert_eq!(rx.recv().timeout(Duration::ZERO).wait(), Ok(4));
-        assert_eq!((send.ends(), rx.try_recv()), (Ok(()), Ok(5)));
-        let mut delivered = Box::pin(rx.recv());
-        delivered.parks();
-        tx.try_send(6).unwrap();
-        drop(delivered);
-        assert_eq!(rx.recv().timeout(Duration::ZERO).wait(), Ok(6), "a returned value is there, too");
-        tx.close();
-        assert_eq!(rx.recv().timeout(Duration::ZERO).wait(), Err(RecvError::Closed));
-        assert_eq!(tx.send(7).deadline(past).wait(), Err(SendError::Closed(7)));
-        assert_eq!(clock.armed(), 0);
+    each_manner(|flavor, manner| {
+        with_clock(|clock| {
+            clock.advance(Duration::from_secs(1));
+            let past = clock.now() - MS;
+            let (tx, rx) = flavor.make();
+            assert_eq!(manner.run(rx.recv().timeout(Duration::ZERO)), Err(RecvError::TimedOut));
+            assert_eq!(manner.run(rx.recv().deadline(past)), Err(RecvError::TimedOut));
+            for n in 0..flavor.capacity {
+                assert_eq!(manner.run(tx.send(n).timeout(Duration::ZERO)), Ok(()));
+            }
+            assert_eq!(manner.run(tx.send(100).timeout(Duration::ZERO)), Err(SendError::TimedOut(100)));
+            assert_eq!(manner.run(tx.send(100).deadline(past)), Err(SendError::TimedOut(100)));
+            for n in 0..flavor.capacity {
+                assert_eq!(manner.run(rx.recv().deadline(past)), Ok(n));
+            }
+            let mut receive = Box::pin(rx.recv());
+            receive.parks();
+            assert_eq!(manner.run(tx.send(3).deadline(past)), Ok(()), "a parked receive is room enough");
+            assert_eq!(receive.ends(), Ok(3));
+            flavor.fill(&tx, |n| n);
+            let mut send = Box::pin(tx.send(flavor.capacity));
+            send.parks();
+            assert_eq!(manner.run(rx.recv().timeout(Duration::ZERO)), Ok(0), "a parked send is value enough");
+            assert_eq!(send.ends(), Ok(()));
+            drain(&rx);
+            let mut delivered = Box::pin(rx.recv());
+            delivered.parks();
+            tx.try_send(6).unwrap();
+            drop(delivered);
+            assert_eq!(manner.run(rx.recv().timeout(Duration::ZERO)), Ok(6), "a returned value is there, too");
+            tx.close();
+            assert_eq!(manner.run(rx.recv().timeout(Duration::ZERO)), Err(RecvError::Closed));
+            assert_eq!(manner.run(tx.send(7).deadline(past)), Err(SendError::Closed(7)));
+            assert_eq!((clock.armed(), tx.parked_senders(), tx.parked_receivers()), (0, 0, 0));
+        });
     });
 }
 
 /// G6, CASE 40: `Duration::MAX` is for ever and arms nothing; a far deadline neither overflows nor fires.
 #[test]
 fn the_longest_time_is_for_ever() {
-    let clock = ManualClock::new();
-    clock.enter(|| {
-        let (tx, rx) = bounded(1);
-        let mut receive = Box::pin(rx.recv().timeout(Duration::MAX));
-        receive.parks();
-        assert_eq!(clock.armed(), 0);
-        let far = clock.now() + Duration::from_secs(400 * 365 * 86_400);
-        let mut later = Box::pin(rx.recv().deadline(far).timeout(Duration::MAX));
-        later.parks();
-        clock.advance(Duration::from_secs(300 * 365 * 86_400));
-        receive.parks();
-        later.parks();
-        tx.try_send(1).unwrap();
-        tx.try_send(2).unwrap();
-        assert_eq!((receive.ends(), later.ends()), (Ok(1), Ok(2)));
-        assert_eq!(clock.armed(), 0);
+    each_flavor(|flavor| {
+        with_clock(|clock| {
+            let (tx, rx) = flavor.make();
+            let mut receive = Box::pin(rx.recv().timeout(Duration::MAX));
+            receive.parks();
+            assert_eq!(clock.armed(), 0);
+            let far = clock.now() + Duration::from_secs(400 * 365 * 86_400);
+            let mut later = Box::pin(rx.recv().deadline(far).timeout(Duration::MAX));
+            later.parks();
+            let (full, _rx) = flavor.make();
+            flavor.fill(&full, |n| n);
+            let mut send = Box::pin(full.send(100).timeout(Duration::MAX).deadline(far));
+            send.parks();
+            clock.advance(Duration::from_secs(300 * 365 * 86_400));
+            receive.parks();
+            later.parks();
+            send.parks();
+            tx.try_send(1).unwrap();
+            tx.try_send(2).unwrap();
+            assert_eq!((receive.ends(), later.ends()), (Ok(1), Ok(2)));
+            drop(send);
+            assert_eq!(clock.armed(), 0);
+        });
     });
 }
 
 /// G6: an operation that is done at once arms nothing, whatever its limits.
 #[test]
 fn a_ready_operation_arms_nothing() {
-    let clock = ManualClock::new();
-    clock.enter(|| {
-        let token = CancelToken::new();
-        let (tx, rx) = bounded(1);
-        let mut send = Box::pin(tx.send(1).timeout(MS).cancel_on(&token).timeout(2 * MS));
-        assert_eq!((send.ends(), clock.armed()), (Ok(()), 0));
-        let mut receive = Box::pin(rx.recv().cancel_on_owned(token.clone()).deadline(clock.now() + MS));
-        assert_eq!((receive.ends(), clock.armed()), (Ok(1), 0));
+    each_flavor(|flavor| {
+        with_clock(|clock| {
+            let token = CancelToken::new();
+            let (tx, rx) = flavor.make();
+            let mut receive = Box::pin(rx.recv());
+            receive.parks();
+            let mut send = Box::pin(tx.send(1).timeout(MS).cancel_on(&token).timeout(2 * MS));
+            assert_eq!((send.ends(), clock.armed(), receive.ends()), (Ok(()), 0, Ok(1)));
+            flavor.hold(&tx, &rx, 2);
+            let mut receive = Box::pin(rx.recv().cancel_on_owned(token.clone()).deadline(clock.now() + MS));
+            assert_eq!((receive.ends(), clock.armed()), (Ok(2), 0));
+        });
+    });
+}
+
+/// CASE 39: a timed wait sleeps: while it waits on the system's clock, its thread uses next to no processor time.
+#[cfg(target_os = "linux")]
+#[test]
+#[cfg_attr(miri, ignore = "a measurement")]
+fn a_timed_wait_sleeps() {
+    /// Nanoseconds that the current thread has spent on a processor.
+    fn on_cpu() -> u64 {
+        let Ok(stat) = std::fs::read_to_string("/proc/thread-self/schedstat") else { return 0 };
+        stat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
+    }
+    each_flavor(|flavor| {
+        let (tx, rx) = flavor.make();
+        flavor.fill(&tx, |n| n);
+        let (_empty_tx, empty) = flavor.make::<u8>();
+        let wait = 300 * MS;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let before = (Instant::now(), on_cpu());
+                assert_eq!(tx.send(100).timeout(wait).wait(), Err(SendError::TimedOut(100)));
+                assert!(before.0.elapsed() >= wait, "never early");
+                assert!(on_cpu() - before.1 < 10_000_000, "{} ns", on_cpu() - before.1);
+            });
+            let before = (Instant::now(), on_cpu());
+            assert_eq!(empty.recv().timeout(wait).wait(), Err(RecvError::TimedOut));
+            assert!(before.0.elapsed() >= wait, "never early");
+            assert!(on_cpu() - before.1 < 10_000_000, "{} ns", on_cpu() - before.1);
+        });
+        drop(rx);
     });
 }
 
@@ -130,59 +207,68 @@ fn a_ready_operation_arms_nothing() {
 /// received and what came back is what was sent.
 #[test]
 fn a_time_out_beside_a_delivery_loses_nothing() {
-    let rounds = if cfg!(miri) { 60 } else { 100_000 };
-    let clock = ManualClock::new();
-    let ledger = Ledger::default();
-    clock.enter(|| {
-        let (tx, rx) = bounded(1);
-        let mut rng = crate::support::Rng(11);
-        let (mut sent, mut received, mut returned) = (0, 0, 0);
-        for round in 0..rounds {
-            let mut receive = Box::pin(rx.recv().timeout(MS));
-            receive.parks();
-            let timer_first = rng.below(2) == 0;
-            if timer_first {
-                clock.advance(MS);
-            }
-            sent += 1;
-            assert!(tx.try_send(ledger.value(round)).is_ok(), "handed over or buffered");
-            if !timer_first {
-                clock.advance(MS);
-            }
-            match (rng.below(3), timer_first) {
-                (0, _) => drop(receive),
-                (_, true) => assert!(matches!(receive.ends(), Err(RecvError::TimedOut))),
-                (_, false) => {
-                    assert!(receive.ends().unwrap() == round);
-                    received += 1;
-                    continue;
+    let rounds = if cfg!(miri) { 40 } else { 25_000 };
+    each_flavor(|flavor| {
+        let ledger = Ledger::default();
+        with_clock(|clock| {
+            let mut rng = Rng(11);
+            for round in 0..rounds {
+                let (tx, rx) = flavor.make();
+                let (timer_first, look) = (rng.below(2) == 0, rng.below(3) != 0);
+                time_out_a_receive(flavor, clock, &ledger, (timer_first, look), (&tx, &rx));
+                if round % 8 == 0 {
+                    time_out_a_send(flavor, clock, &ledger, (timer_first, look), (&tx, &rx));
                 }
+                assert_eq!((tx.len(), clock.armed()), (0, 0));
             }
-            assert!(rx.try_recv().unwrap() == round);
-            received += 1;
-            // And on the other side.
-            sent += 2;
-            assert!(tx.try_send(ledger.value(0)).is_ok());
-            let mut send = Box::pin(tx.send(ledger.value(1)).timeout(MS));
-            send.parks();
-            if timer_first {
-                clock.advance(MS);
-                assert!(rx.try_recv().unwrap() == 0);
-                assert!(matches!(send.ends(), Err(SendError::TimedOut(value)) if value == 1));
-                returned += 1;
-            } else {
-                assert!(rx.try_recv().unwrap() == 0);
-                clock.advance(MS);
-                assert!(send.ends().is_ok());
-                assert!(rx.try_recv().unwrap() == 1);
-                received += 1;
-            }
-            received += 1;
-        }
-        assert_eq!(received + returned, sent);
-        assert_eq!((tx.len(), clock.armed()), (0, 0));
+        });
+        ledger.settled();
     });
-    ledger.settled();
+}
+
+type Halves<'h> = (&'h tidegate_channel::Sender<Counted>, &'h tidegate_channel::Receiver<Counted>);
+
+fn time_out_a_receive(flavor: &Flavor, clock: &ManualClock, ledger: &Ledger, how: (bool, bool), (tx, rx): Halves<'_>) {
+    let (timer_first, look) = how;
+    let mut receive = Box::pin(rx.recv().timeout(MS));
+    receive.parks();
+    if timer_first {
+        clock.advance(MS);
+    }
+    let sent = tx.try_send(ledger.value(7));
+    assert_eq!(sent.is_ok(), !timer_first || flavor.capacity != 0, "handed over or buffered");
+    if !timer_first {
+        clock.advance(MS);
+    }
+    match (look, timer_first) {
+        (false, _) => drop(receive),
+        (true, true) => assert!(matches!(receive.ends(), Err(RecvError::TimedOut))),
+        (true, false) => return assert!(receive.ends().unwrap() == 7),
+    }
+    match sent {
+        Ok(()) => assert!(rx.try_recv().unwrap() == 7),
+        Err(error) => assert!(error.into_inner() == 7),
+    }
+}
+
+fn time_out_a_send(flavor: &Flavor, clock: &ManualClock, ledger: &Ledger, how: (bool, bool), (tx, rx): Halves<'_>) {
+    let (timer_first, look) = how;
+    flavor.fill(tx, |n| ledger.value(n));
+    let mut send = Box::pin(tx.send(ledger.value(100)).timeout(MS));
+    send.parks();
+    if timer_first {
+        clock.advance(MS);
+    }
+    let first = rx.try_recv();
+    clock.advance(MS);
+    if !timer_first {
+        assert!(first.is_ok() && send.ends().is_ok());
+    } else if look {
+        assert!(matches!(send.ends(), Err(SendError::TimedOut(value)) if value == 100));
+    }
+    drop(send);
+    let left = drain(rx).0.len() + usize::from(first.is_ok());
+    assert_eq!(left, flavor.capacity + usize::from(!timer_first));
 }
 
 type Ended = Pin<Box<dyn Future<Output = &'static str>>>;
@@ -212,18 +298,18 @@ fn receiving<F: Future<Output = Result<u8, RecvError>> + 'static>(receive: F) ->
 }
 
 /// Both operations under limits in every combination and order: one in time after 2 ms, one after 3 ms, a token.
-fn combinations(at: Instant, token: &CancelToken, full: bool) -> Vec<(&'static str, Ended)> {
+fn combinations(flavor: &Flavor, at: Instant, token: &CancelToken, full: bool) -> Vec<(&'static str, Ended)> {
     let t = || token.clone();
     let send = || {
-        let (tx, rx) = bounded(1);
+        let (tx, rx) = flavor.make();
         if full {
-            tx.try_send(0).unwrap();
+            flavor.fill(&tx, |_| 0);
         }
         std::mem::forget(rx);
         tx.into_send(1)
     };
     let recv = || {
-        let (tx, rx) = bounded::<u8>(1);
+        let (tx, rx) = flavor.make::<u8>();
         std::mem::forget(tx);
         rx.into_recv()
     };
@@ -248,14 +334,17 @@ fn combinations(at: Instant, token: &CancelToken, full: bool) -> Vec<(&'static s
     ]
 }
 
+fn on_each(test: impl Fn(&Flavor, &ManualClock)) {
+    each_flavor(|flavor| with_clock(|clock| test(flavor, clock)));
+}
+
 /// G6, G8: of several limits the earliest ends the operation, in whatever order they were put on; nothing stays armed.
 #[test]
 fn the_earliest_limit_wins_in_any_combination() {
-    let clock = ManualClock::new();
-    clock.enter(|| {
+    on_each(|flavor, clock| {
         for cancel_first in [true, false] {
             let token = CancelToken::new();
-            let mut operations = combinations(clock.now(), &token, true);
+            let mut operations = combinations(flavor, clock.now(), &token, true);
             operations.iter_mut().for_each(|(_, operation)| operation.parks());
             clock.advance(MS);
             if cancel_first {
@@ -278,11 +367,10 @@ fn the_earliest_limit_wins_in_any_combination() {
 /// G8, G6: a token that is cancelled already wins at entry, before a possible success and before an expired limit.
 #[test]
 fn an_early_cancel_wins_in_any_combination() {
-    let clock = ManualClock::new();
-    clock.enter(|| {
+    on_each(|flavor, clock| {
         for full in [true, false] {
             let token = CancelToken::new();
-            let operations = combinations(clock.now(), &token, full);
+            let operations = combinations(flavor, clock.now(), &token, full);
             token.cancel();
             clock.advance(4 * MS);
             for (limits, mut operation) in operations {
@@ -298,22 +386,24 @@ fn an_early_cancel_wins_in_any_combination() {
 /// list, and ends it.
 #[test]
 fn withdraw_in_every_state() {
-    let clock = ManualClock::new();
-    clock.enter(|| {
+    on_each(|flavor, clock| {
         let token = CancelToken::new();
-        let (tx, rx) = bounded(1);
+        let (tx, rx) = flavor.make();
         let mut unpolled = Box::pin(tx.send(1).timeout(MS));
         assert_eq!((unpolled.as_mut().withdraw(), unpolled.as_mut().withdraw()), (Some(1), None));
         assert!(unpolled.look().is_pending());
+        let mut receive = Box::pin(rx.recv());
+        receive.parks();
         let mut sent = Box::pin(tx.send(2).timeout(MS));
-        assert_eq!((sent.ends(), sent.as_mut().withdraw()), (Ok(()), None));
+        assert_eq!((sent.ends(), sent.as_mut().withdraw(), receive.ends()), (Ok(()), None, Ok(2)));
+        flavor.fill(&tx, |n| 100 + n);
         let limited = |value| Box::pin(tx.send(value).timeout(MS).cancel_on(&token));
         let mut parked = limited(3);
         parked.parks();
         assert_eq!((parked.as_mut().withdraw(), clock.armed()), (Some(3), 0));
         let mut delivered = limited(4);
         delivered.parks();
-        assert_eq!(rx.try_recv(), Ok(2));
+        assert!(rx.try_recv().is_ok());
         assert_eq!((delivered.as_mut().withdraw(), clock.armed()), (None, 0));
         assert!(delivered.look().is_pending());
         let mut late = limited(5);
@@ -331,7 +421,9 @@ fn withdraw_in_every_state() {
         let mut again = Box::pin(tx.send(8));
         assert_eq!(again.ends(), Err(SendError::Closed(8)));
         assert_eq!(again.as_mut().withdraw(), None);
-        assert_eq!((rx.try_recv(), rx.try_recv()), (Ok(4), Err(RecvError::Closed)));
+        let (left, end) = drain(&rx);
+        assert_eq!((left.len(), left.last().copied()), (flavor.capacity, (flavor.capacity != 0).then_some(4)));
+        assert_eq!(end, RecvError::Closed);
     });
 }
 
@@ -339,17 +431,25 @@ fn withdraw_in_every_state() {
 /// clock is gone: its wheel wakes it, and the next poll arms it elsewhere.
 #[test]
 fn a_limit_outlives_its_clock() {
-    let (first, second) = (ManualClock::new(), ManualClock::new());
-    let (tx, _rx) = bounded(1);
-    tx.try_send(0).unwrap();
-    let (woken, waker) = Woken::new();
-    let mut send = Box::pin(tx.send(1).timeout(50 * MS));
-    first.enter(|| send.parks_with(&waker));
-    drop(first);
-    assert_eq!(woken.count(), 1);
-    second.enter(|| send.parks_with(&waker));
-    assert_eq!(second.armed(), 1);
-    second.advance(Duration::from_secs(3600));
-    assert_eq!(woken.count(), 2);
-    assert!(matches!(send.look(), Poll::Ready(Err(SendError::TimedOut(1)))));
+    each_flavor(|flavor| {
+        let (first, second) = (ManualClock::new(), ManualClock::new());
+        let (tx, rx) = flavor.make();
+        flavor.fill(&tx, |n| n);
+        let (woken, waker) = Woken::new();
+        let mut send = Box::pin(tx.send(100).timeout(50 * MS));
+        let (_empty_tx, empty) = flavor.make::<u8>();
+        let mut receive = Box::pin(empty.recv().timeout(50 * MS));
+        first.enter(|| send.parks_with(&waker));
+        first.enter(|| receive.parks_with(&waker));
+        drop(first);
+        assert_eq!(woken.count(), 2);
+        second.enter(|| send.parks_with(&waker));
+        second.enter(|| receive.parks_with(&waker));
+        assert_eq!(second.armed(), 2);
+        second.advance(Duration::from_secs(3600));
+        assert_eq!(woken.count(), 4);
+        assert!(matches!(send.look(), Poll::Ready(Err(SendError::TimedOut(100)))));
+        assert!(matches!(receive.look(), Poll::Ready(Err(RecvError::TimedOut))));
+        drop(rx);
+    });
 }

@@ -1,16 +1,22 @@
-//! The bounded channel, step by step and without a race: what each operation does in each state.
+//! The channels, step by step: what each operation does in each state, for every flavor and in both manners of waiting.
+//!
+//! The flavors stand in `flavors.rs`; a test that is about one of them alone says so. `cargo test --test suite --
+//! --nocapture` shows which cells were skipped, and why.
 #![cfg(not(loom))]
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod flavors;
+
 mod basics;
+mod capacities;
 mod close;
 mod deadlines;
 mod leaks;
 mod links;
-mod payloads;
-mod reentry;
+//mod payloads;
+//mod reentry;
 mod tokens;
 mod turns;
-mod wakers;
+//mod wakers;

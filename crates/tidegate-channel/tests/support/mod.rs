@@ -1,11 +1,16 @@
-//! What several test files need: seeded random numbers, wakers that count, panic or call back, values that count their drops.
+//! What several test files need: seeded random numbers, wakers that count, panic or call back, values that count their
+//! drops, a watchdog, an executor of a few lines.
 #![allow(dead_code, unreachable_pub)]
 
+use std::collections::VecDeque;
 use std::future::Future;
+use std::io::Write;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{mpsc, Arc, Condvar, Mutex};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
+use std::thread;
+use std::time::Duration;
 
 /// Random numbers from a seed (splitmix64): a failure can be repeated.
 #[derive(Debug)]
@@ -251,4 +256,121 @@ impl Drop for PanickingPayload {
 /// Does it panic? The panic's payload is forgotten: its destructor would panic, too.
 pub fn panics(f: impl FnOnce()) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).map_err(std::mem::forget).is_err()
+}
+
+/// Runs `f`, and ends the process with the test's name if it takes longer than `limit`: a lost wake-up is a failure, not
+/// a hang. `what` says which part of the test. (Miri has no sense of time.)
+pub fn within<R>(limit: Duration, what: &str, f: impl FnOnce() -> R) -> R {
+    if cfg!(miri) {
+        return f();
+    }
+    let (running, over) = mpsc::channel::<()>();
+    let name = format!("{} [{what}]", thread::current().name().unwrap_or("a test"));
+    let watchdog = thread::spawn(move || {
+        if over.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // Past the capture of output, which an abort would lose.
+            let _ = writeln!(std::io::stderr(), "{name}: not over after {limit:?}: was a wake-up lost?");
+            std::process::abort();
+        }
+    });
+    let result = f();
+    drop(running);
+    watchdog.join().unwrap();
+    result
+}
+
+/// Waits until something that other threads do has happened.
+pub fn until(done: impl Fn() -> bool) {
+    while !done() {
+        thread::yield_now();
+    }
+}
+
+/// Wakers that write down who was woken, in order.
+#[derive(Clone, Debug, Default)]
+pub struct WakeLog(Arc<Mutex<Vec<usize>>>);
+
+impl WakeLog {
+    pub fn waker(&self, id: usize) -> Waker {
+        struct Entry(usize, WakeLog);
+        impl Wake for Entry {
+            fn wake(self: Arc<Self>) {
+                self.1 .0.lock().unwrap().push(self.0);
+            }
+        }
+        Waker::from(Arc::new(Entry(id, self.clone())))
+    }
+
+    pub fn woken(&self) -> Vec<usize> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A waker that runs `f` in its wake.
+pub fn on_wake(f: impl Fn() + Send + Sync + 'static) -> Waker {
+    let hooks = Arc::new(Hooks { wake: Some(Box::new(f)), ..Hooks::default() });
+    hooks.activate(true);
+    hooked(&hooks)
+}
+
+/// A waker that runs `f` once, at its first wake.
+pub fn on_first_wake(f: impl FnOnce() + Send + 'static) -> Waker {
+    let f = Mutex::new(Some(f));
+    on_wake(move || {
+        let first = f.lock().unwrap().take();
+        if let Some(f) = first {
+            f();
+        }
+    })
+}
+
+#[derive(Default)]
+struct RunQueue {
+    ready: Mutex<VecDeque<usize>>,
+    more: Condvar,
+}
+
+struct Task(usize, Arc<RunQueue>);
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.1.ready.lock().unwrap().push_back(self.0);
+        self.1.more.notify_one();
+    }
+}
+
+/// An executor of a few lines that knows nothing of the channels: tasks on one thread, in turn, woken from any thread.
+#[derive(Default)]
+pub struct Tasks<'a> {
+    queue: Arc<RunQueue>,
+    tasks: Vec<Option<Pin<Box<dyn Future<Output = ()> + 'a>>>>,
+}
+
+impl<'a> Tasks<'a> {
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + 'a) {
+        self.queue.ready.lock().unwrap().push_back(self.tasks.len());
+        self.tasks.push(Some(Box::pin(task)));
+    }
+
+    /// Until all tasks have ended.
+    pub fn run(mut self) {
+        let mut left = self.tasks.len();
+        while left != 0 {
+            let mut ready = self.queue.ready.lock().unwrap();
+            let id = loop {
+                match ready.pop_front() {
+                    Some(id) => break id,
+                    None => ready = self.queue.more.wait(ready).unwrap(),
+                }
+            };
+            drop(ready);
+            let waker = Waker::from(Arc::new(Task(id, self.queue.clone())));
+            if let Some(task) = &mut self.tasks[id] {
+                if task.look_with(&waker).is_ready() {
+                    self.tasks[id] = None;
+                    left -= 1;
+                }
+            }
+        }
+    }
 }
