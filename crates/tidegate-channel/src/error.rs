@@ -82,6 +82,62 @@ impl<T> fmt::Display for SendError<T> {
 
 impl<T> Error for SendError<T> {}
 
+/// A reservation that got no permit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReserveError {
+    /// The channel was closed, or all its receivers are gone.
+    Closed,
+    /// The time limit of the operation ran out.
+    TimedOut,
+    /// The token of the operation was cancelled.
+    Cancelled,
+    /// There is no room now. Only a `try_reserve` says so.
+    Full,
+    /// The channel has no slots that could be reserved: its capacity is 0.
+    Rendezvous,
+}
+
+impl ReserveError {
+    /// Was the channel closed?
+    #[must_use]
+    pub fn is_closed(self) -> bool {
+        self == ReserveError::Closed
+    }
+
+    /// Did time run out?
+    #[must_use]
+    pub fn is_timeout(self) -> bool {
+        self == ReserveError::TimedOut
+    }
+
+    /// Was a token cancelled?
+    #[must_use]
+    pub fn is_cancelled(self) -> bool {
+        self == ReserveError::Cancelled
+    }
+
+    /// Was there no room?
+    #[must_use]
+    pub fn is_full(self) -> bool {
+        self == ReserveError::Full
+    }
+}
+
+impl fmt::Display for ReserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ReserveError::Closed => "no slot was reserved: the channel is closed",
+            ReserveError::TimedOut => "no slot was reserved: the time limit ran out while the channel was full",
+            ReserveError::Cancelled => "no slot was reserved: the token of the reservation was cancelled",
+            ReserveError::Full => "no slot was reserved: the channel is full",
+            ReserveError::Rendezvous => "no slot was reserved: a channel of capacity 0 has none",
+        })
+    }
+}
+
+impl Error for ReserveError {}
+
 /// A receive that got nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -36,20 +36,24 @@ mod flavor;
 mod hold;
 #[cfg(feature = "std")]
 mod iter;
+mod permit;
 mod receiver;
 mod receiving;
+mod reserving;
 mod send_with;
 mod sender;
 mod sending;
 mod weak;
 
-pub use error::{CapacityError, RecvError, SendError};
+pub use error::{CapacityError, RecvError, ReserveError, SendError};
 pub use flavor::bounded::{Closed, Parked};
 pub use hold::{Borrowed, Hold, Owned};
 #[cfg(feature = "std")]
 pub use iter::{IntoIter, Iter, TryIter};
+pub use permit::{OwnedPermit, Permit};
 pub use receiver::Receiver;
 pub use receiving::{OwnedReceiving, Receiving};
+pub use reserving::{OwnedReserving, Reserving};
 pub use send_with::SendingWith;
 pub use sender::Sender;
 pub use sending::{OwnedSending, Sending};

@@ -8,8 +8,10 @@ use core::ptr::NonNull;
 
 use tidegate_wait::shim::UnsafeCell;
 
-use crate::error::SendError;
-use crate::flavor::bounded::{Channel, Closed, Handle, Parked, Sent};
+use crate::error::{ReserveError, SendError};
+use crate::flavor::bounded::{Channel, Closed, Handle, Parked, Reserved, Sent};
+use crate::permit::Permit;
+use crate::reserving::{OwnedReserving, Reserving};
 use crate::send_with::SendingWith;
 use crate::sending::{OwnedSending, Sending};
 use crate::weak::WeakSender;
@@ -135,6 +137,55 @@ impl<T> Sender<T> {
     #[inline(always)]
     pub fn send_with<F: FnOnce() -> T>(&self, build: F) -> SendingWith<'_, T, F> {
         SendingWith::new(self.channel, build)
+    }
+
+    /// Reserves a slot, for a value that comes later; waits while the channel is full.
+    ///
+    /// Reservations stand in line with sends. The order of values is that of [`Permit::send`], not of the reservations.
+    /// While permits are out, every send takes the channel's lock: hold them for as long as it takes to make a value.
+    ///
+    /// # Errors
+    /// [`ReserveError::Closed`]; [`ReserveError::Rendezvous`] at once, if the capacity is 0; with limits on the operation,
+    /// [`ReserveError::TimedOut`] and [`ReserveError::Cancelled`].
+    ///
+    /// # Cancel safety
+    /// A reservation that is dropped loses its place; a permit that it had been given goes to the next in line. Retrying
+    /// is a new reservation, at the end of the line.
+    ///
+    /// # Examples
+    /// ```
+    /// use tidegate_channel::{bounded, Operation, SendError};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (tx, rx) = bounded(1);
+    /// let permit = tx.reserve().wait()?;
+    /// assert_eq!(tx.try_send("no room"), Err(SendError::Full("no room")));
+    /// permit.send("the slot was kept")?;
+    /// assert_eq!(rx.recv().wait()?, "the slot was kept");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reserve(&self) -> Reserving<'_, T> {
+        Reserving::new(self.channel)
+    }
+
+    /// A reservation that has this half as its own; so has the permit that it returns.
+    pub fn into_reserve(self) -> OwnedReserving<T> {
+        Reserving::new(self.into_raw())
+    }
+
+    /// Reserves a slot if there is room now.
+    ///
+    /// # Errors
+    /// [`ReserveError::Full`], [`ReserveError::Closed`], [`ReserveError::Rendezvous`].
+    pub fn try_reserve(&self) -> Result<Permit<'_, T>, ReserveError> {
+        match self.channel().try_reserve() {
+            // SAFETY: the permit has just been taken.
+            Reserved::Done => Ok(unsafe { Permit::from_raw(self.channel) }),
+            Reserved::Closed => Err(ReserveError::Closed),
+            Reserved::Full if self.capacity() == 0 => Err(ReserveError::Rendezvous),
+            Reserved::Full => Err(ReserveError::Full),
+        }
     }
 
     /// Closes the channel for both sides: parked sends get their values back, in order; what is buffered can still be

@@ -15,6 +15,7 @@
 //!   allocation may fail); wakers are contained.
 //! - **E3** Receivers see the end only when ring, stash and overflow are empty *and* no admission runs: while one does, a
 //!   receive that finds nothing parks.
+//!   Nor while a permit is out: whoever ends the last one ends them ([`Handle::leave`]).
 //! - **E4** An admission that finds no receiver left stops: the values go back to their senders. What it had let in by
 //!   then is dropped by whoever comes last, the last receiver or the closing thread.
 //!
@@ -28,7 +29,7 @@ use tidegate_wait::wake_batch::{WakeBatch, BATCH};
 
 use super::core::finish_delivered;
 use super::overflow::Room;
-use super::words::{CLOSED, RXW, TXW};
+use super::words::{CLOSED, PERMIT, RXW, TXW};
 use super::Handle;
 
 /// What becomes of the sends that are parked when a channel is closed.
@@ -66,6 +67,29 @@ impl<T> Handle<T> {
     }
 }
 
+impl<T> Handle<T> {
+    /// Ends a hold that changed the count of permits, with PERMIT as it says. After the last permit of a closed channel
+    /// nothing can come any more: ends the receives that are still parked.
+    ///
+    /// # Safety
+    /// Under the lock, which is given back; `tail` is the holder's word.
+    pub(super) unsafe fn leave(self, tail: u64) {
+        let core = self.core();
+        // SAFETY: the lock is held.
+        unsafe {
+            let mut tail = core.with_permit_flag(tail);
+            if tail & (CLOSED | PERMIT) != CLOSED || core.is_admitting() || core.rx().is_empty() {
+                core.unlock(tail);
+                return;
+            }
+            let closing = Closing { channel: self, tx: List::new(), rx: List::new(), closed: List::new() };
+            [&closing.tx, &closing.rx, &closing.closed].into_iter().for_each(|list| list.init());
+            closing.take_receivers(&mut tail);
+            core.unlock(tail);
+        }
+    }
+}
+
 impl<T> Closing<T> {
     /// The first hold, and an admission to its end.
     ///
@@ -83,7 +107,7 @@ impl<T> Closing<T> {
             let admit = parked == Parked::Admit && !self.tx.is_empty();
             core.set_admitting(admit);
             tail |= CLOSED;
-            if !admit {
+            if !admit && core.permits() == 0 {
                 self.take_receivers(&mut tail);
             }
             core.unlock(tail);
@@ -126,6 +150,16 @@ impl<T> Closing<T> {
             // E4.
             while core.receivers().get() != 0 {
                 let Some(send) = self.tx.front() else { break };
+                if (*send).kind() == Kind::Permit {
+                    // A slot of a closed channel is no use: refused in both modes.
+                    let _front = core.pop(&self.tx, Kind::Permit);
+                    batch.push((*send).take_waker());
+                    (*send).finish(State::Closed);
+                    if !batch.has_room() {
+                        return true;
+                    }
+                    continue;
+                }
                 let value = Handle::<T>::value_of(send);
                 if let Some(receive) = core.pop(core.rx(), Kind::Receive) {
                     batch.push(channel.deliver(receive, value, core.next_ticket()));
@@ -142,7 +176,9 @@ impl<T> Closing<T> {
                 }
             }
             core.set_admitting(false);
-            self.take_receivers(tail);
+            if core.permits() == 0 {
+                self.take_receivers(tail);
+            }
         }
         false
     }
@@ -194,7 +230,9 @@ impl<T> Drop for Closing<T> {
                 if core.is_admitting() {
                     // The admission unwound.
                     core.set_admitting(false);
-                    self.take_receivers(&mut tail);
+                    if core.permits() == 0 {
+                        self.take_receivers(&mut tail);
+                    }
                 }
                 self.end_slice(&mut batch)
             };

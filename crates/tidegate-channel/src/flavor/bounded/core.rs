@@ -22,7 +22,7 @@ use tidegate_wait::shim::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use tidegate_wait::waiter::{Head, Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::WakeBatch;
 
-use super::words::{Ring, LOCK, RXW, TXW};
+use super::words::{Ring, LOCK, PERMIT, RXW, TXW};
 
 /// A cache line of its own, and the neighbour that the processor fetches with it.
 #[repr(align(128))]
@@ -56,6 +56,8 @@ struct Locked {
     /// Who waits for the close itself.
     closed: List,
     tickets: UnsafeCell<usize>,
+    /// Slots that are promised: free in the ring, but nobody's to claim. PERMIT ⇔ there are any.
+    permits: UnsafeCell<u64>,
     /// A `close_with(Parked::Admit)` still has parked senders to let in: the end has not come yet.
     admitting: UnsafeCell<bool>,
     parked: ParkedCounts,
@@ -75,7 +77,7 @@ pub(super) struct ParkedCounts {
 impl ParkedCounts {
     fn of(&self, kind: Kind) -> Option<&AtomicUsize> {
         match kind {
-            Kind::Send => Some(&self.senders),
+            Kind::Send | Kind::Permit | Kind::Batch => Some(&self.senders),
             Kind::Receive => Some(&self.receivers),
             _ => None,
         }
@@ -128,7 +130,7 @@ unsafe impl Owner for Core {
             self.tail.1.parked.add(kind, -1);
             match kind {
                 Kind::Receive => self.after_receiver_left(tail),
-                Kind::Send => self.after_sender_left(),
+                Kind::Send | Kind::Permit | Kind::Batch => self.after_sender_left(),
                 _ => {}
             }
         }
@@ -163,6 +165,7 @@ impl Core {
                     rx: List::new(),
                     closed: List::new(),
                     tickets: UnsafeCell::new(0),
+                    permits: UnsafeCell::new(0),
                     admitting: UnsafeCell::new(false),
                     parked: ParkedCounts { senders: AtomicUsize::new(0), receivers: AtomicUsize::new(0) },
                     refs: RefCount::new(2),
@@ -249,7 +252,7 @@ impl Core {
     #[inline(always)]
     pub(super) unsafe fn park(&self, node: *const Node, kind: Kind, waker: Waker) {
         let list = match kind {
-            Kind::Send => self.tx(),
+            Kind::Send | Kind::Permit | Kind::Batch => self.tx(),
             Kind::Receive => self.rx(),
             _ => self.closed(),
         };
@@ -275,6 +278,50 @@ impl Core {
     /// How many wait.
     pub(super) fn parked(&self) -> &ParkedCounts {
         &self.tail.1.parked
+    }
+
+    /// How many slots are promised.
+    ///
+    /// # Safety
+    /// Under the lock.
+    #[inline(always)]
+    pub(super) unsafe fn permits(&self) -> u64 {
+        // SAFETY: the lock makes this the only access.
+        self.tail.1.permits.with(|permits| unsafe { *permits })
+    }
+
+    /// # Safety
+    /// Under the lock; whoever ends the hold makes PERMIT say the same ([`Core::with_permit_flag`]).
+    #[inline(always)]
+    pub(super) unsafe fn set_permits(&self, n: u64) {
+        // SAFETY: as above.
+        self.tail.1.permits.with_mut(|permits| unsafe { *permits = n });
+    }
+
+    /// The tail word with PERMIT as the count says.
+    ///
+    /// # Safety
+    /// Under the lock.
+    #[inline(always)]
+    pub(super) unsafe fn with_permit_flag(&self, tail: u64) -> u64 {
+        // SAFETY: the caller's promise.
+        match unsafe { self.permits() } {
+            0 => tail & !PERMIT,
+            _ => tail | PERMIT,
+        }
+    }
+
+    /// Is every slot taken or promised? For the lock holder, whose tail this is.
+    ///
+    /// # Safety
+    /// Under the lock.
+    #[inline(always)]
+    pub(super) unsafe fn is_full(&self, head: u64, tail: u64) -> bool {
+        if tail & PERMIT == 0 {
+            return self.ring.is_full(head, tail);
+        }
+        // SAFETY: the caller's promise.
+        self.ring.distance(head, tail) + unsafe { self.permits() } >= self.ring.cap
     }
 
     /// Does a close still let parked senders in?

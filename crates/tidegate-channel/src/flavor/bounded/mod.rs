@@ -13,9 +13,9 @@
 //! senders and receivers and of waits for the close, the stash of returned deliveries, the overflow of admitted sends.
 //!
 //! # Invariants, whenever the lock is free
-//! - **I1** TXW ⇔ senders are parked; then the ring is full (one without slots always is: [`rendezvous`]).
+//! - **I1** TXW ⇔ senders are parked; then ring + permits = capacity (a ring without slots is always full: [`rendezvous`]).
 //! - **I2** RXW ⇔ receivers are parked; then ring, stash and overflow are empty.
-//! - **I3** RXW and TXW are never both set (they may be once permits exist).
+//! - **I3** RXW and TXW are both set only while the ring is empty and every slot is promised ([`permit`]).
 //! - **I4** LOCK, RXW, CLOSED or PERMIT freezes `tail` against fast senders, TXW or STASH freezes `head` against fast
 //!   receivers. Only the lock holder writes a frozen word, by plain stores; setting a flag on an unfrozen head, and
 //!   clearing TXW at close, are read-modify-writes.
@@ -41,6 +41,7 @@ mod close;
 mod closed;
 mod core;
 mod overflow;
+mod permit;
 mod recv;
 mod rendezvous;
 mod send;
@@ -63,12 +64,13 @@ use tidegate_wait::wake_batch::contain;
 pub(crate) use self::core::Core;
 pub use close::Parked;
 pub use closed::Closed;
+pub(crate) use permit::Reserved;
 pub(crate) use recv::Received;
 pub(crate) use send::Sent;
 
 use crate::error::CapacityError;
 use overflow::Overflow;
-use words::{position, Ring, CLOSED, MAX_CAPACITY, NO_SLOT, STASH};
+use words::{position, Ring, CLOSED, MAX_CAPACITY, NO_SLOT, PERMIT, STASH};
 
 /// A slot: `stamp` says whose turn it is; the value belongs to whoever claimed the position that the stamp admits.
 #[repr(C)]
@@ -291,7 +293,15 @@ impl<T> Handle<T> {
 
     /// Is the ring full? What was returned takes no room.
     pub(crate) fn is_full(self) -> bool {
-        self.ring_len().0 >= self.capacity()
+        // Ordering: Relaxed; a guess at which way to look.
+        if self.core.tail.0.load(Ordering::Relaxed) & PERMIT == 0 {
+            return self.ring_len().0 >= self.capacity();
+        }
+        let tail = self.core.lock();
+        // Ordering: Acquire, as for every look at both words. SAFETY: the lock is held.
+        let full = unsafe { self.core.is_full(self.core.head.0.load(Ordering::Acquire), tail) };
+        self.core.unlock(tail);
+        full
     }
 
     fn beside_ring(self) -> usize {

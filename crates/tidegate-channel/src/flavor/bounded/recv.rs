@@ -13,7 +13,7 @@ use tidegate_wait::wake_batch::discard;
 use super::core::{finish_delivered, wake, Patience};
 use super::overflow::Admitted;
 use super::window::Window;
-use super::words::{position, CLOSED, LOCK, RXW, STASH, TXW};
+use super::words::{position, CLOSED, LOCK, PERMIT, RXW, STASH, TXW};
 use super::Handle;
 
 /// How a receive went.
@@ -48,6 +48,8 @@ enum Hold {
     Retry,
     /// The slot at this head is still being written.
     Await(u64),
+    /// The slot at this tail is still being read.
+    AwaitFree(u64),
 }
 
 impl<T> Handle<T> {
@@ -110,6 +112,7 @@ impl<T> Handle<T> {
                 Hold::NeedsWaker => return Received::Empty,
                 Hold::Retry => {}
                 Hold::Await(head) => self.await_full(head, &mut patience),
+                Hold::AwaitFree(tail) => self.await_free(tail, &mut patience),
             }
         }
     }
@@ -139,6 +142,7 @@ impl<T> Handle<T> {
                 Hold::NeedsWaker => own = Some(waker.clone()),
                 Hold::Retry => {}
                 Hold::Await(head) => self.await_full(head, &mut patience),
+                Hold::AwaitFree(tail) => self.await_free(tail, &mut patience),
             }
         };
         discard(own);
@@ -182,7 +186,7 @@ impl<T> Handle<T> {
             if self.core.head.0.load(Ordering::Relaxed) != head {
                 *patience = Patience::new();
             }
-        } else if head & STASH != 0 || self.core.ring.cap == 0 || self.is_full_slot(head) {
+        } else if head & STASH != 0 || self.is_full_slot(head) || self.is_empty_ring(head) {
             return Look::Lock;
         }
         patience.a_little();
@@ -194,6 +198,13 @@ impl<T> Handle<T> {
     fn is_full_slot(self, head: u64) -> bool {
         // Ordering: Acquire as in `receive_fast`.
         self.stamp(head).load(Ordering::Acquire) == self.core.ring.full(position(head))
+    }
+
+    /// Does no position lie between this head and the tail? With TXW: a rendezvous, or every slot is promised.
+    #[cold]
+    fn is_empty_ring(self, head: u64) -> bool {
+        // Ordering: Acquire pairs with Release in `unlock`.
+        position(self.core.tail.0.load(Ordering::Acquire)) == position(head)
     }
 
     /// Waits, without the lock, until the value at `head` is published or the head has moved.
@@ -225,11 +236,16 @@ impl<T> Handle<T> {
                 core.unlock(tail);
                 return Hold::Await(head);
             }
-            // SAFETY: TXW freezes the head, the lock the tail; the slot is full.
+            // With permits the slot at the tail is another one than that at the head.
+            if tail & PERMIT != 0 && !self.is_free_slot(tail) {
+                core.unlock(tail);
+                return Hold::AwaitFree(tail);
+            }
+            // SAFETY: TXW freezes the head, the lock the tail; the slots are full and free.
             unsafe { self.take_and_admit(tail, head, to, park) };
             return Hold::Ended(Received::Value);
         }
-        if head & TXW != 0 {
+        if head & TXW != 0 && core.ring.cap == 0 {
             // SAFETY: the lock is held.
             unsafe { self.meet(tail, to, park) };
             return Hold::Ended(Received::Value);
@@ -243,7 +259,7 @@ impl<T> Handle<T> {
                 return Hold::Ended(Received::Value);
             }
             // E3. SAFETY: the lock is held.
-            if !unsafe { core.is_admitting() } {
+            if unsafe { !core.is_admitting() && core.permits() == 0 } {
                 core.unlock(tail);
                 return Hold::Ended(Received::Closed);
             }
@@ -293,16 +309,22 @@ impl<T> Handle<T> {
     /// As said.
     unsafe fn take_and_admit(self, tail: u64, head: u64, to: *const Place<T>, own: Option<*const Head>) {
         let core = &self.core;
-        // SAFETY: I1: a sender is parked, and the ring is full: the slot at the head is the one at the tail.
+        // SAFETY: I1: a sender is parked; without permits the ring is full, and the slot at the head is the one at the tail.
         unsafe {
             self.empty(head, to);
+            // Ordering: Release, as in `receive_fast`. With permits this is not the slot that is filled next.
+            self.stamp(head).store(core.ring.free(position(head)) + core.ring.lap(), Ordering::Release);
             let Some(node) = core.pop(core.tx(), Kind::Send) else { unreachable!("I1: TXW without a parked sender") };
             let waker = (*node).take_waker();
-            let next = core.ring.next(tail);
-            // I7. Ordering: Release (all), as in `publish_locked`.
-            core.store_tail(next | LOCK);
-            self.fill(tail, Self::value_of(node));
-            self.stamp(tail).store(core.ring.full(position(tail)), Ordering::Release);
+            let next = if (*node).kind() == Kind::Permit {
+                // The slot that became free is promised to it.
+                core.set_permits(core.permits() + 1);
+                tail | PERMIT
+            } else {
+                // I7: before the head.
+                self.publish(tail, Self::value_of(node))
+            };
+            // Ordering: Release; fast receivers see the ring as this holder left it.
             let more = if core.tx().is_empty() { 0 } else { TXW };
             core.head.0.store(core.ring.next(position(head)) | more, Ordering::Release);
             finish_delivered(node, Ticket::new(0));

@@ -10,7 +10,7 @@ use tidegate_wait::wake_batch::discard;
 
 use super::core::{finish_delivered, head_of, wake, Patience};
 use super::window::Window;
-use super::words::{CLOSED, LOCK, RXW, TXW};
+use super::words::{position, CLOSED, LOCK, PERMIT, RXW, TXW};
 use super::Handle;
 
 /// How a send went.
@@ -87,7 +87,7 @@ impl<T> Handle<T> {
             if tail & CLOSED != 0 {
                 return Sent::Closed;
             }
-            if tail & (LOCK | RXW) == 0 {
+            if tail & (LOCK | RXW | PERMIT) == 0 {
                 // SAFETY: the caller's promise.
                 if unsafe { self.send_fast(from) } {
                     return Sent::Done;
@@ -128,7 +128,7 @@ impl<T> Handle<T> {
             let mut patience = Patience::new();
             // Cloned before the lock is taken (G5), and not for nothing: with a receiver parked the value goes there.
             // Ordering: Relaxed; a guess, decided under the lock.
-            let parks = self.core.tail.0.load(Ordering::Relaxed) & (RXW | CLOSED) == 0;
+            let parks = self.core.tail.0.load(Ordering::Relaxed) & (RXW | CLOSED | PERMIT) == 0;
             let mut own = parks.then(|| waker.clone());
             loop {
                 match self.send_locked(from, Some(head), &mut own) {
@@ -152,7 +152,7 @@ impl<T> Handle<T> {
         let mut window = Window::sender();
         loop {
             // Ordering: Relaxed (both); guesses, decided by `send_fast` or under the lock.
-            let flags = self.core.tail.0.load(Ordering::Relaxed) & (LOCK | RXW | CLOSED);
+            let flags = self.core.tail.0.load(Ordering::Relaxed) & (LOCK | RXW | CLOSED | PERMIT);
             let head = self.core.head.0.load(Ordering::Relaxed);
             if flags != 0 || head & TXW != 0 || !window.look(|| self.core.head.0.load(Ordering::Relaxed) != head) {
                 return false;
@@ -183,7 +183,7 @@ impl<T> Handle<T> {
                 return Hold::Ended(Sent::Done);
             }
             loop {
-                if head & TXW == 0 && !core.ring.is_full(head, tail) {
+                if head & TXW == 0 && !core.is_full(head, tail) {
                     // There is room: never park with room, or a sender sleeps beside an empty ring for ever.
                     return self.publish_locked(tail, from);
                 }
@@ -210,31 +210,49 @@ impl<T> Handle<T> {
     }
 
     /// Under the lock, with room: claims the slot at `tail` if it is free.
+    #[inline(always)]
     unsafe fn publish_locked(self, tail: u64, from: *const Place<T>) -> Hold {
         let core = &self.core;
         // Ordering: Acquire as in `send_fast`.
-        if self.stamp(tail).load(Ordering::Acquire) != core.ring.free(tail & !super::words::PERMIT) {
+        if !self.is_free_slot(tail) {
             core.unlock(tail);
             return Hold::Await(tail);
         }
+        // SAFETY: the lock is held, and the slot is free.
+        let next = unsafe { self.publish(tail, from) };
+        core.unlock(next);
+        Hold::Ended(Sent::Done)
+    }
+
+    /// Is the slot at this tail free, its last value read?
+    #[inline(always)]
+    pub(super) fn is_free_slot(self, tail: u64) -> bool {
+        // Ordering: Acquire as in `send_fast`.
+        self.stamp(tail).load(Ordering::Acquire) == self.core.ring.free(position(tail))
+    }
+
+    /// Under the lock: moves a value into the slot at `tail`; returns the next tail, for the unlock.
+    ///
+    /// # Safety
+    /// The lock is held and the slot free; `from` holds a value, which is moved.
+    #[inline(always)]
+    pub(super) unsafe fn publish(self, tail: u64, from: *const Place<T>) -> u64 {
+        let core = &self.core;
         let next = core.ring.next(tail);
         // I7.
         core.store_tail(next | LOCK);
         // SAFETY: the slot is free and the position claimed by the lock holder.
         unsafe { self.fill(tail, from) };
         // Ordering: Release as in `send_fast`.
-        self.stamp(tail).store(core.ring.full(tail), Ordering::Release);
-        core.unlock(next);
-        Hold::Ended(Sent::Done)
+        self.stamp(tail).store(core.ring.full(position(tail)), Ordering::Release);
+        next
     }
 
     /// Waits, without the lock, until the slot at `tail` is free or the tail has moved.
     #[cold]
-    fn await_free(self, tail: u64, patience: &mut Patience) {
-        // Ordering: Acquire, Relaxed; only a look, everything is validated again.
-        while self.stamp(tail).load(Ordering::Acquire) != self.core.ring.free(tail)
-            && self.core.tail.0.load(Ordering::Relaxed) & !LOCK == tail
-        {
+    pub(super) fn await_free(self, tail: u64, patience: &mut Patience) {
+        // Ordering: Relaxed; only a look, everything is validated again.
+        while !self.is_free_slot(tail) && self.core.tail.0.load(Ordering::Relaxed) & !LOCK == tail {
             patience.a_little();
         }
     }

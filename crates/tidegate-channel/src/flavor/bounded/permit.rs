@@ -1,0 +1,246 @@
+//! Permits: a slot first, the value later.
+//!
+//! A permit is a number under the lock (`permits`), no slot in particular: so many free slots of the ring are promised.
+//! While there are any, PERMIT freezes the tail, and every send takes the lock.
+//!
+//! - **M1** ring + permits ≤ capacity; a send finds no room where the rest is promised.
+//! - **M2** A permit is given up in one of three ways: its value is published; its value goes to a parked receive, and its
+//!   slot to whoever is first in line ([`Handle::free_slot`]); it is dropped, and its slot goes the same way.
+//! - **M3** While its slot looks for an owner the permit still counts: nobody else may claim the slot.
+//! - **M4** Permits outlive a close: their values are received, and receivers see the end after the last one (E3).
+//!   While a close admits, and until the overflow is empty, their values go behind the admitted ones.
+//!
+//! | the first in line is | what becomes of a free slot |
+//! | --- | --- |
+//! | nobody | permits − 1 |
+//! | a reserve | it inherits the permit |
+//! | a send, and a receive is parked | the value goes across; the slot is free again |
+//! | a send alone | the value is published there; permits − 1 |
+//!
+//! Model: `model/bounded.pml` with `-DPERMITS`.
+
+use core::task::Waker;
+
+use tidegate_wait::op::Place;
+use tidegate_wait::owner::Owner;
+use tidegate_wait::shim::Ordering;
+use tidegate_wait::waiter::{Head, Kind, Ticket};
+use tidegate_wait::wake_batch::{discard, WakeBatch};
+
+use super::core::{finish_delivered, Patience};
+use super::overflow::Room;
+use super::words::{CLOSED, PERMIT, TXW};
+use super::Handle;
+
+/// How a reservation went.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reserved {
+    /// The caller has a permit.
+    Done,
+    /// The channel is closed.
+    Closed,
+    /// The operation is parked, or (without a node) there is no room.
+    Full,
+}
+
+/// What one look for an owner of a free slot came to.
+enum Freed {
+    /// It has one, or is free for everybody.
+    Settled,
+    /// So many waits were ended that the lock must be given back for a moment.
+    More,
+    /// The slot at this tail is still being read.
+    Await,
+}
+
+impl<T> Handle<T> {
+    /// Takes a permit, if there is room and nobody parked before.
+    pub(crate) fn try_reserve(self) -> Reserved {
+        // SAFETY: without an operation to park there is nothing to promise.
+        unsafe { self.reserve_locked(None, &mut None) }
+    }
+
+    /// Takes a permit, or parks for one, after `try_reserve` found no room.
+    ///
+    /// # Safety
+    /// `head` is that of a reservation, pinned, in state Init, and its task's waker is `waker`.
+    pub(crate) unsafe fn reserve_or_park(self, head: *const Head, waker: &Waker) -> Reserved {
+        // Cloned before the lock is taken (G5).
+        let mut own = Some(waker.clone());
+        // SAFETY: the caller's promise.
+        let reserved = unsafe { self.reserve_locked(Some(head), &mut own) };
+        discard(own);
+        reserved
+    }
+
+    /// One hold of the lock.
+    unsafe fn reserve_locked(self, park: Option<*const Head>, waker: &mut Option<Waker>) -> Reserved {
+        let core = self.core();
+        let tail = core.lock();
+        if tail & CLOSED != 0 {
+            core.unlock(tail);
+            return Reserved::Closed;
+        }
+        // Ordering: Acquire; the holder's view of the head (it moves under us unless frozen).
+        let mut head = core.head.0.load(Ordering::Acquire);
+        // SAFETY: the lock is held; the caller's promise about the node.
+        unsafe {
+            loop {
+                if head & TXW == 0 && !core.is_full(head, tail) {
+                    core.set_permits(core.permits() + 1);
+                    core.unlock(tail | PERMIT);
+                    return Reserved::Done;
+                }
+                let (Some(op), true) = (park, waker.is_some()) else { break };
+                if head & TXW == 0 {
+                    // Ordering: AcqRel, as in `send_locked`: if the head moved, there is room after all.
+                    if let Err(seen) =
+                        core.head.0.compare_exchange(head, head | TXW, Ordering::AcqRel, Ordering::Acquire)
+                    {
+                        head = seen;
+                        continue;
+                    }
+                }
+                if let Some(waker) = waker.take() {
+                    core.park(&raw const (*op).node, Kind::Permit, waker);
+                }
+                break;
+            }
+        }
+        core.unlock(tail);
+        Reserved::Full
+    }
+
+    /// Gives a permit's value away. False: nobody is left to receive, and nothing has been moved; the permit is gone.
+    ///
+    /// # Safety
+    /// The caller has a permit, which ends here; `from` holds a value, which counts as moved if this returns true.
+    pub(crate) unsafe fn send_permit(self, from: *const Place<T>) -> bool {
+        let core = self.core();
+        let mut patience = Patience::new();
+        let mut room = Room::new();
+        loop {
+            let mut tail = core.lock();
+            // SAFETY: the lock is held; the caller's promises.
+            unsafe {
+                if core.receivers().get() == 0 {
+                    core.unlock(tail);
+                    self.drop_permit();
+                    return false;
+                }
+                if let Some(receive) = core.pop(core.rx(), Kind::Receive) {
+                    let mut batch = WakeBatch::new();
+                    batch.push(self.deliver(receive, from, core.next_ticket()));
+                    core.after_receiver_left(&mut tail);
+                    self.give_up(tail, batch);
+                    return true;
+                }
+                // M4.
+                let behind = tail & CLOSED != 0
+                    && (core.is_admitting() || self.overflow.with(|overflow| (*overflow).len() != 0));
+                if behind {
+                    if self.overflow.with_mut(|overflow| (*overflow).push(from, &mut room)) {
+                        core.set_permits(core.permits() - 1);
+                        self.leave(tail);
+                        return true;
+                    }
+                    core.unlock(tail);
+                    room.reserve(1);
+                } else if self.is_free_slot(tail) {
+                    let next = self.publish(tail, from);
+                    core.set_permits(core.permits() - 1);
+                    self.leave(next);
+                    return true;
+                } else {
+                    core.unlock(tail);
+                    self.await_free(tail, &mut patience);
+                }
+            }
+        }
+    }
+
+    /// Gives a permit back unused: its slot goes to the first in line.
+    ///
+    /// # Safety
+    /// The caller has a permit, which ends here.
+    pub(crate) unsafe fn drop_permit(self) {
+        let tail = self.core().lock();
+        // SAFETY: the lock is held; the caller's promise.
+        unsafe { self.give_up(tail, WakeBatch::new()) };
+    }
+
+    /// Under the lock, which is given back: the slot of a permit finds its next owner (M2, M3).
+    ///
+    /// # Safety
+    /// As said; the permit is the caller's.
+    unsafe fn give_up(self, mut tail: u64, mut batch: WakeBatch) {
+        let core = self.core();
+        let mut patience = Patience::new();
+        loop {
+            // SAFETY: the lock is held.
+            let freed = unsafe { self.free_slot(&mut tail, &mut batch) };
+            match freed {
+                Freed::Settled => {
+                    // SAFETY: as above.
+                    unsafe { self.leave(tail) };
+                    batch.run();
+                    return;
+                }
+                Freed::More => {
+                    core.unlock(tail);
+                    batch.run();
+                }
+                Freed::Await => {
+                    core.unlock(tail);
+                    batch.run();
+                    self.await_free(tail, &mut patience);
+                }
+            }
+            tail = core.lock();
+        }
+    }
+
+    /// One hold's part of it, by the module's table.
+    ///
+    /// # Safety
+    /// Under the lock; the permit is the caller's.
+    unsafe fn free_slot(self, tail: &mut u64, batch: &mut WakeBatch) -> Freed {
+        let core = self.core();
+        // SAFETY: the lock is held; parked sends hold their values.
+        unsafe {
+            while let Some(first) = core.tx().front() {
+                if !batch.has_room() {
+                    return Freed::More;
+                }
+                let is_reserve = (*first).kind() == Kind::Permit;
+                let publishes = !is_reserve && core.rx().is_empty();
+                if publishes && !self.is_free_slot(*tail) {
+                    return Freed::Await;
+                }
+                let popped = core.pop(core.tx(), Kind::Send);
+                debug_assert_eq!(popped, Some(first));
+                core.after_sender_left();
+                batch.push((*first).take_waker());
+                if !is_reserve {
+                    let value = Self::value_of(first);
+                    if publishes {
+                        *tail = self.publish(*tail, value);
+                    } else if let Some(receive) = core.pop(core.rx(), Kind::Receive) {
+                        batch.push(self.deliver(receive, value, core.next_ticket()));
+                        core.after_receiver_left(tail);
+                    }
+                }
+                finish_delivered(first, Ticket::new(0));
+                if is_reserve {
+                    return Freed::Settled;
+                }
+                if publishes {
+                    break;
+                }
+            }
+            core.set_permits(core.permits() - 1);
+        }
+        Freed::Settled
+    }
+}
