@@ -1,5 +1,6 @@
 //! What an operation on a channel may return instead of success: one type a side, the value inside.
 
+use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 
@@ -81,6 +82,21 @@ impl<T> fmt::Display for SendError<T> {
 }
 
 impl<T> Error for SendError<T> {}
+
+/// What a batch left unsent; in a [`SendError`], the value of a `send_many`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Unsent<T> {
+    /// How many values were sent: the first ones.
+    pub sent: usize,
+    /// The others, in order.
+    pub rest: Vec<T>,
+}
+
+impl<T> fmt::Debug for Unsent<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unsent").field("sent", &self.sent).field("rest", &self.rest.len()).finish()
+    }
+}
 
 /// A reservation that got no permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -31,6 +31,7 @@
 
 extern crate alloc;
 
+mod drain;
 mod error;
 mod flavor;
 mod hold;
@@ -39,13 +40,16 @@ mod iter;
 mod permit;
 mod receiver;
 mod receiving;
+mod receiving_many;
 mod reserving;
 mod send_with;
 mod sender;
 mod sending;
+mod sending_many;
 mod weak;
 
-pub use error::{CapacityError, RecvError, ReserveError, SendError};
+pub use drain::Drain;
+pub use error::{CapacityError, RecvError, ReserveError, SendError, Unsent};
 pub use flavor::bounded::{Closed, Parked};
 pub use hold::{Borrowed, Hold, Owned};
 #[cfg(feature = "std")]
@@ -53,10 +57,12 @@ pub use iter::{IntoIter, Iter, TryIter};
 pub use permit::{OwnedPermit, Permit};
 pub use receiver::Receiver;
 pub use receiving::{OwnedReceiving, Receiving};
+pub use receiving_many::ReceivingMany;
 pub use reserving::{OwnedReserving, Reserving};
 pub use send_with::SendingWith;
 pub use sender::Sender;
 pub use sending::{OwnedSending, Sending};
+pub use sending_many::SendingMany;
 pub use tidegate_wait::Operation;
 pub use weak::{WeakReceiver, WeakSender};
 

@@ -1,5 +1,6 @@
 //! The receiving half.
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -9,9 +10,11 @@ use core::ptr::NonNull;
 use tidegate_wait::op::Place;
 use tidegate_wait::shim::UnsafeCell;
 
+use crate::drain::Drain;
 use crate::error::RecvError;
 use crate::flavor::bounded::{Channel, Closed, Handle, Parked, Received};
 use crate::receiving::{OwnedReceiving, Receiving};
+use crate::receiving_many::ReceivingMany;
 use crate::weak::WeakReceiver;
 
 /// The receiving half of a channel. Clones are halves of the same channel and share its values; when the last one goes,
@@ -99,6 +102,53 @@ impl<T> Receiver<T> {
             Received::Closed => Err(RecvError::Closed),
             Received::Empty => Err(RecvError::Empty),
         }
+    }
+
+    /// Receives at least one value and at most `max`, and appends them to `buffer`; waits while there is none. Returns how
+    /// many. With `max` 0: none, at once.
+    ///
+    /// Where there are several, one step claims them; `buffer` grows first.
+    ///
+    /// # Errors
+    /// As for [`Receiver::recv`].
+    ///
+    /// # Cancel safety
+    /// As for [`Receiver::recv`]: no value is lost. What is in the buffer has been received.
+    ///
+    /// # Examples
+    /// ```
+    /// use tidegate_channel::{bounded, Operation};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (tx, rx) = bounded(8);
+    /// tx.try_send_many(0..5).unwrap();
+    /// let mut buffer = Vec::new();
+    /// assert_eq!(rx.recv_many(&mut buffer, 3).wait()?, 3);
+    /// assert_eq!(rx.recv_many(&mut buffer, 100).wait()?, 2);
+    /// assert_eq!(buffer, [0, 1, 2, 3, 4]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn recv_many<'b>(&self, buffer: &'b mut Vec<T>, max: usize) -> ReceivingMany<'_, 'b, T> {
+        ReceivingMany::new(self.channel, buffer, max)
+    }
+
+    /// Receives what is there, at most `max` values, and appends them to `buffer`. Returns how many.
+    ///
+    /// # Errors
+    /// If there was nothing: [`RecvError::Empty`], [`RecvError::Closed`].
+    pub fn try_recv_many(&self, buffer: &mut Vec<T>, max: usize) -> Result<usize, RecvError> {
+        let before = buffer.len();
+        match self.channel().try_receive_many(buffer, max) {
+            Received::Value => Ok(buffer.len() - before),
+            Received::Closed => Err(RecvError::Closed),
+            Received::Empty => Err(RecvError::Empty),
+        }
+    }
+
+    /// Takes what is buffered at the time of the call, and no more: it ends, however fast values come.
+    pub fn drain(&self) -> Drain<'_, T> {
+        Drain::new(self)
     }
 
     /// Closes the channel for both sides; see [`Sender::close`](crate::Sender::close).

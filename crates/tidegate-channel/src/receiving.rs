@@ -44,7 +44,7 @@ impl<T, L: Limits, H: Hold> Receiving<'_, T, L, H> {
     /// # Safety
     /// `this` is alive.
     #[inline(always)]
-    unsafe fn channel(this: *mut Self) -> Handle<T> {
+    pub(crate) unsafe fn channel(this: *mut Self) -> Handle<T> {
         // SAFETY: the operation borrows or has a half, and began with the half's pointer.
         unsafe { Handle::new(NonNull::new_unchecked((*Self::head(this)).owner().cast_mut().cast())) }
     }

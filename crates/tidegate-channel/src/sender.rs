@@ -8,12 +8,13 @@ use core::ptr::NonNull;
 
 use tidegate_wait::shim::UnsafeCell;
 
-use crate::error::{ReserveError, SendError};
-use crate::flavor::bounded::{Channel, Closed, Handle, Parked, Reserved, Sent};
+use crate::error::{ReserveError, SendError, Unsent};
+use crate::flavor::bounded::{Batch, Channel, Closed, Handle, Parked, Reserved, Sent};
 use crate::permit::Permit;
 use crate::reserving::{OwnedReserving, Reserving};
 use crate::send_with::SendingWith;
 use crate::sending::{OwnedSending, Sending};
+use crate::sending_many::SendingMany;
 use crate::weak::WeakSender;
 
 /// The sending half of a channel. Clones are halves of the same channel; when the last one goes, the channel closes.
@@ -137,6 +138,50 @@ impl<T> Sender<T> {
     #[inline(always)]
     pub fn send_with<F: FnOnce() -> T>(&self, build: F) -> SendingWith<'_, T, F> {
         SendingWith::new(self.channel, build)
+    }
+
+    /// Sends all of `items`, in order; waits while the channel is full.
+    ///
+    /// The items are put into a vector first, by this call. Where there is room for several, one step claims it; a batch
+    /// that has to wait keeps its place in line until its last value has gone. Values of others may come in between.
+    ///
+    /// # Errors
+    /// The unsent values come back in each, with how many were sent: [`SendError::Closed`]; with limits on the operation,
+    /// [`SendError::TimedOut`] and [`SendError::Cancelled`].
+    ///
+    /// # Cancel safety
+    /// A batch that is dropped drops its unsent values, and loses its place. [`SendingMany::withdraw`], a time-out and a
+    /// token give them back.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate_channel::{bounded, Operation, SendError};
+    ///
+    /// let (tx, rx) = bounded(3);
+    /// let late = tx.send_many(0..5).timeout(Duration::from_millis(1)).wait();
+    /// let Err(SendError::TimedOut(unsent)) = late else { panic!("there was no room for five") };
+    /// assert_eq!((unsent.sent, unsent.rest), (3, vec![3, 4]));
+    /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
+    /// ```
+    pub fn send_many(&self, items: impl IntoIterator<Item = T>) -> SendingMany<'_, T> {
+        SendingMany::new(self.channel, items)
+    }
+
+    /// Sends of `items`, in order, what there is room for now.
+    ///
+    /// # Errors
+    /// The unsent values come back, with how many were sent: [`SendError::Full`], [`SendError::Closed`].
+    pub fn try_send_many(&self, items: impl IntoIterator<Item = T>) -> Result<usize, SendError<Unsent<T>>> {
+        let mut batch = Batch::new(items);
+        // SAFETY: the batch is ours.
+        let sent = unsafe { self.channel().try_send_batch(&mut batch) };
+        let unsent = Unsent { sent: batch.sent(), rest: batch.take_rest() };
+        match sent {
+            Sent::Done => Ok(unsent.sent),
+            Sent::Full => Err(SendError::Full(unsent)),
+            Sent::Closed => Err(SendError::Closed(unsent)),
+        }
     }
 
     /// Reserves a slot, for a value that comes later; waits while the channel is full.

@@ -125,8 +125,12 @@ impl<T> Closing<T> {
         let core = self.channel.core();
         let mut room = Room::new();
         let mut batch = WakeBatch::new();
+        let mut want = 1;
         loop {
-            room.reserve(core.parked().count(Kind::Send).clamp(1, BATCH));
+            // Not more than there may be values: they may be large. A batch counts as one; so it asks for more and more.
+            want = core.parked().count(Kind::Send).max(want).min(BATCH);
+            room.reserve(want);
+            want *= 2;
             let mut tail = core.lock();
             // SAFETY: the lock is held.
             let left = unsafe { self.admit_slice(&mut tail, &mut room, &mut batch) };
@@ -160,17 +164,23 @@ impl<T> Closing<T> {
                     }
                     continue;
                 }
-                let value = Handle::<T>::value_of(send);
-                if let Some(receive) = core.pop(core.rx(), Kind::Receive) {
-                    batch.push(channel.deliver(receive, value, core.next_ticket()));
-                    core.after_receiver_left(tail);
-                } else if !channel.overflow.with_mut(|overflow| (*overflow).push(value, room)) {
+                let to = core.rx().front();
+                if to.is_none() && room.is_empty() {
                     return true;
                 }
-                let popped = core.pop(&self.tx, Kind::Send);
-                debug_assert_eq!(popped, Some(send));
-                batch.push((*send).take_waker());
-                finish_delivered(send, Ticket::new(0));
+                let offer = Handle::<T>::offer(send);
+                if let Some(receive) = to {
+                    let _front = core.pop(core.rx(), Kind::Receive);
+                    batch.push(channel.deliver(receive, offer.value, core.next_ticket()));
+                    core.after_receiver_left(tail);
+                } else {
+                    channel.overflow.with_mut(|overflow| (*overflow).push(offer.value, room));
+                }
+                if offer.last {
+                    let _front = core.pop(&self.tx, Kind::Send);
+                    batch.push((*send).take_waker());
+                    finish_delivered(send, Ticket::new(0));
+                }
                 if !batch.has_room() {
                     return true;
                 }

@@ -37,6 +37,7 @@
 //! Vyukov's bounded MPMC queue for the stamps; the rest is ours and is model-checked: `model/bounded.pml`.
 //! Tests: `tests/bounded/`, `tests/values.rs`, `tests/stress.rs`, `tests/linearizability.rs`, `tests/loom_bounded/`.
 
+mod batch;
 mod close;
 mod closed;
 mod core;
@@ -62,6 +63,7 @@ use tidegate_wait::waiter::Kind;
 use tidegate_wait::wake_batch::contain;
 
 pub(crate) use self::core::Core;
+pub(crate) use batch::Batch;
 pub use close::Parked;
 pub use closed::Closed;
 pub(crate) use permit::Reserved;

@@ -36,6 +36,11 @@ impl<T> Room<T> {
         }
     }
 
+    /// Is there none?
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
     fn pop(&mut self) -> Option<*mut Entry<T>> {
         if self.first.is_null() {
             return None;

@@ -24,10 +24,10 @@ use core::task::Waker;
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::Ordering;
-use tidegate_wait::waiter::{Head, Kind, Ticket};
+use tidegate_wait::waiter::{Head, Kind};
 use tidegate_wait::wake_batch::{discard, WakeBatch};
 
-use super::core::{finish_delivered, Patience};
+use super::core::Patience;
 use super::overflow::Room;
 use super::words::{CLOSED, PERMIT, TXW};
 use super::Handle;
@@ -218,20 +218,21 @@ impl<T> Handle<T> {
                 if publishes && !self.is_free_slot(*tail) {
                     return Freed::Await;
                 }
-                let popped = core.pop(core.tx(), Kind::Send);
-                debug_assert_eq!(popped, Some(first));
-                core.after_sender_left();
-                batch.push((*first).take_waker());
+                let mut last = true;
                 if !is_reserve {
-                    let value = Self::value_of(first);
+                    let offer = Self::offer(first);
+                    last = offer.last;
                     if publishes {
-                        *tail = self.publish(*tail, value);
+                        *tail = self.publish(*tail, offer.value);
                     } else if let Some(receive) = core.pop(core.rx(), Kind::Receive) {
-                        batch.push(self.deliver(receive, value, core.next_ticket()));
+                        batch.push(self.deliver(receive, offer.value, core.next_ticket()));
                         core.after_receiver_left(tail);
                     }
                 }
-                finish_delivered(first, Ticket::new(0));
+                if last {
+                    batch.push(self.end_sender(first));
+                    core.after_sender_left();
+                }
                 if is_reserve {
                     return Freed::Settled;
                 }

@@ -7,7 +7,7 @@ use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::{spin_loop, Ordering, UnsafeCell};
 use tidegate_wait::stash::Returned;
-use tidegate_wait::waiter::{Head, Kind, State, Ticket};
+use tidegate_wait::waiter::{Head, Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::discard;
 
 use super::core::{finish_delivered, wake, Patience};
@@ -314,23 +314,40 @@ impl<T> Handle<T> {
             self.empty(head, to);
             // Ordering: Release, as in `receive_fast`. With permits this is not the slot that is filled next.
             self.stamp(head).store(core.ring.free(position(head)) + core.ring.lap(), Ordering::Release);
-            let Some(node) = core.pop(core.tx(), Kind::Send) else { unreachable!("I1: TXW without a parked sender") };
-            let waker = (*node).take_waker();
-            let next = if (*node).kind() == Kind::Permit {
+            let Some(first) = core.tx().front() else { unreachable!("I1: TXW without a parked sender") };
+            let (next, last) = if (*first).kind() == Kind::Permit {
                 // The slot that became free is promised to it.
                 core.set_permits(core.permits() + 1);
-                tail | PERMIT
+                (tail | PERMIT, true)
             } else {
+                let offer = Self::offer(first);
                 // I7: before the head.
-                self.publish(tail, Self::value_of(node))
+                (self.publish(tail, offer.value), offer.last)
             };
+            let waker = if last { self.end_sender(first) } else { None };
             // Ordering: Release; fast receivers see the ring as this holder left it.
             let more = if core.tx().is_empty() { 0 } else { TXW };
             core.head.0.store(core.ring.next(position(head)) | more, Ordering::Release);
-            finish_delivered(node, Ticket::new(0));
             spend(own);
             core.unlock(next);
             wake(waker);
+        }
+    }
+
+    /// Under the lock: ends the first in line, whose last value has been moved or who was given a permit; returns its
+    /// waker. TXW is the caller's.
+    ///
+    /// # Safety
+    /// As said.
+    #[inline(always)]
+    pub(super) unsafe fn end_sender(self, first: *const Node) -> Option<Waker> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let popped = self.core.pop(self.core.tx(), Kind::Send);
+            debug_assert_eq!(popped, Some(first));
+            let waker = (*first).take_waker();
+            finish_delivered(first, Ticket::new(0));
+            waker
         }
     }
 

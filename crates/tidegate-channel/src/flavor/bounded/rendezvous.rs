@@ -18,9 +18,9 @@
 
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
-use tidegate_wait::waiter::{Head, Kind, Ticket};
+use tidegate_wait::waiter::Head;
 
-use super::core::{finish_delivered, wake};
+use super::core::wake;
 use super::recv::spend;
 use super::Handle;
 
@@ -35,10 +35,10 @@ impl<T> Handle<T> {
         debug_assert_eq!(core.ring.cap, 0, "with a ring, TXW means that it is full (I1)");
         // SAFETY: the lock is held; a parked send holds its value.
         unsafe {
-            let Some(send) = core.pop(core.tx(), Kind::Send) else { unreachable!("I1: TXW without a parked sender") };
-            let waker = (*send).take_waker();
-            (*Self::value_of(send)).with(|from| (*to).with_mut(|to| core::ptr::copy_nonoverlapping(from, to, 1)));
-            finish_delivered(send, Ticket::new(0));
+            let Some(first) = core.tx().front() else { unreachable!("I1: TXW without a parked sender") };
+            let offer = Self::offer(first);
+            (*offer.value).with(|from| (*to).with_mut(|to| core::ptr::copy_nonoverlapping(from, to, 1)));
+            let waker = if offer.last { self.end_sender(first) } else { None };
             core.after_sender_left();
             spend(own);
             core.unlock(tail);

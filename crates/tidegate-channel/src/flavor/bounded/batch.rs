@@ -1,0 +1,277 @@
+//! Many values at once: one claim for a run of slots, and batches that wait in line.
+//!
+//! - **R1** A run is claimed by one CAS on the index word, like a single slot: it validates that no flag is set and that
+//!   nobody else moved the word; the stamps of all its slots were looked at before, and only the claimer of a position
+//!   changes its slot's stamp from then on.
+//! - **R2** A run is at most [`RUN`] long: so many copies stand between its claim and its last publication.
+//! - **R3** A parked batch is one waiter. Whoever makes room takes its next value, under the lock, and leaves it at the
+//!   head of the line until its last value has gone: so it keeps its place, and its values stay in order.
+//! - **R4** Memory for what is received is reserved before the claim, and values that are sent stand in a vector before
+//!   the first claim: no code of the user runs in between.
+
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use core::task::Waker;
+
+use tidegate_wait::op::{Outbox, Place, Unlimited};
+use tidegate_wait::owner::Owner;
+use tidegate_wait::shim::{spin_loop, Ordering, UnsafeCell};
+use tidegate_wait::waiter::{Head, Kind, Node};
+use tidegate_wait::wake_batch::discard;
+
+use super::core::head_of;
+use super::words::{CLOSED, RXW, TXW};
+use super::{Handle, Received, Sent};
+
+/// At most so many slots are claimed at once.
+const RUN: usize = 64;
+
+/// The values of a batch; those before `next` have gone.
+pub(crate) struct Batch<T> {
+    items: Vec<Place<T>>,
+    next: usize,
+}
+
+impl<T> Batch<T> {
+    pub(crate) fn new(items: impl IntoIterator<Item = T>) -> Batch<T> {
+        let place = |item| UnsafeCell::new(MaybeUninit::new(item));
+        Batch { items: items.into_iter().map(place).collect(), next: 0 }
+    }
+
+    /// How many have gone.
+    pub(crate) fn sent(&self) -> usize {
+        self.next
+    }
+
+    fn left(&self) -> usize {
+        self.items.len() - self.next
+    }
+
+    /// The next value, which counts as moved. Not after the last one.
+    fn advance(&mut self) -> *const Place<T> {
+        let item: *const Place<T> = &raw const self.items[self.next];
+        self.next += 1;
+        item
+    }
+
+    /// Takes the rest, in order.
+    pub(crate) fn take_rest(&mut self) -> Vec<T> {
+        let next = core::mem::replace(&mut self.next, self.items.len());
+        // SAFETY: from `next` on the values are there, and are read once.
+        self.items[next..].iter().map(|item| item.with(|item| unsafe { (*item).assume_init_read() })).collect()
+    }
+}
+
+impl<T> Drop for Batch<T> {
+    fn drop(&mut self) {
+        // Not through `take_rest`: it allocates. One that panics leaves the others to be dropped by the next drop.
+        struct Rest<'a, T>(&'a mut Batch<T>);
+        impl<T> Drop for Rest<'_, T> {
+            fn drop(&mut self) {
+                while self.0.left() != 0 {
+                    let item = self.0.advance();
+                    // SAFETY: the value is there, and counts as gone from now on.
+                    tidegate_wait::wake_batch::contain(|| unsafe {
+                        (*item).with_mut(|item| (*item).assume_init_drop());
+                    });
+                }
+            }
+        }
+        drop(Rest(self));
+    }
+}
+
+/// What the first in line has to give.
+pub(super) struct Offer<T> {
+    pub(super) value: *const Place<T>,
+    /// It was the last: the operation is to be ended.
+    pub(super) last: bool,
+}
+
+impl<T> Handle<T> {
+    /// The next value of a parked send or batch, which the caller moves (R3).
+    ///
+    /// # Safety
+    /// Under the lock; `node` waits as `Send` or `Batch`.
+    #[inline(always)]
+    pub(super) unsafe fn offer(node: *const Node) -> Offer<T> {
+        // SAFETY: the caller's promise: the node belongs to an `Outbox` of the one kind or the other.
+        unsafe {
+            if (*node).kind() != Kind::Batch {
+                return Offer { value: Self::value_of(node), last: true };
+            }
+            let batch = Outbox::<Batch<T>, Unlimited>::value_of(head_of(node));
+            (*batch).with_mut(|batch| {
+                let batch = (*batch).assume_init_mut();
+                let value = batch.advance();
+                Offer { value, last: batch.left() == 0 }
+            })
+        }
+    }
+
+    /// Claims the slots at the tail that are free, as many as the batch has values, by one CAS. False: none.
+    ///
+    /// # Safety
+    /// The batch is the caller's.
+    unsafe fn send_run(self, batch: &mut Batch<T>) -> bool {
+        let ring = self.core.ring;
+        // Ordering: Relaxed; the stamps and the CAS decide.
+        let tail = self.core.tail.0.load(Ordering::Relaxed);
+        let (mut end, mut count) = (tail, 0);
+        // Ordering: Acquire, as in `send_fast`. A flag in the word matches no stamp.
+        while count < batch.left().min(RUN) && self.stamp(end).load(Ordering::Acquire) == ring.free(end) {
+            end = ring.next(end);
+            count += 1;
+        }
+        // Ordering: AcqRel, as in `send_fast` (R1).
+        if count == 0 || self.core.tail.0.compare_exchange(tail, end, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        let mut at = tail;
+        while at != end {
+            // SAFETY: the position is claimed, and its slot is free.
+            unsafe { self.fill(at, batch.advance()) };
+            // Ordering: Release, as in `send_fast`.
+            self.stamp(at).store(ring.full(at), Ordering::Release);
+            at = ring.next(at);
+        }
+        true
+    }
+
+    /// Sends what there is room for; never parks. `Full`: some are left.
+    ///
+    /// # Safety
+    /// The batch is the caller's.
+    pub(crate) unsafe fn try_send_batch(self, batch: &mut Batch<T>) -> Sent {
+        while batch.left() != 0 {
+            // SAFETY: the caller's promise; a value counts as moved only if it was.
+            unsafe {
+                if self.send_run(batch) {
+                    continue;
+                }
+                match self.try_send_slow(&raw const batch.items[batch.next]) {
+                    Sent::Done => batch.next += 1,
+                    refused => return refused,
+                }
+            }
+            spin_loop();
+        }
+        Sent::Done
+    }
+
+    /// Sends all, or parks with the rest (`Full`).
+    ///
+    /// # Safety
+    /// `head` is that of the operation whose payload `batch` is, pinned, in state Init, and its task's waker is `waker`.
+    pub(crate) unsafe fn send_batch_or_park(
+        self,
+        batch: *const Place<Batch<T>>,
+        head: *const Head,
+        waker: &Waker,
+    ) -> Sent {
+        let mut own: Option<Waker> = None;
+        let ended = loop {
+            // SAFETY: in state Init the batch is the operation's.
+            let sent = unsafe { (*batch).with_mut(|batch| self.try_send_batch((*batch).assume_init_mut())) };
+            if sent != Sent::Full {
+                break sent;
+            }
+            // Cloned before the lock is taken (G5).
+            let mut ready = own.take().or_else(|| Some(waker.clone()));
+            // SAFETY: the caller's promise.
+            let parked = unsafe { self.park_batch(head, &mut ready) };
+            own = ready;
+            if let Some(ended) = parked {
+                break ended;
+            }
+        };
+        discard(own);
+        ended
+    }
+
+    /// One hold: parks the batch if there is no room. `None`: there is, or a receive waits.
+    unsafe fn park_batch(self, op: *const Head, waker: &mut Option<Waker>) -> Option<Sent> {
+        let core = self.core();
+        let tail = core.lock();
+        // Ordering: Acquire; the holder's view of the head.
+        let head = core.head.0.load(Ordering::Acquire);
+        // SAFETY: the lock is held; the caller's promise about the node.
+        let ended = unsafe {
+            if tail & CLOSED != 0 {
+                Some(Sent::Closed)
+            } else if head & TXW == 0
+                && (tail & RXW != 0
+                    || !core.is_full(head, tail)
+                    // Ordering: AcqRel, as in `send_locked`: if the head moved, there is room after all.
+                    || core.head.0.compare_exchange(head, head | TXW, Ordering::AcqRel, Ordering::Relaxed).is_err())
+            {
+                None
+            } else {
+                if let Some(waker) = waker.take() {
+                    core.park(&raw const (*op).node, Kind::Batch, waker);
+                }
+                Some(Sent::Full)
+            }
+        };
+        core.unlock(tail);
+        ended
+    }
+
+    /// Claims the values at the head that are published, at most `max`, by one CAS, and appends them. Returns how many.
+    ///
+    /// `out` has room for them (R4).
+    fn receive_run(self, out: &mut Vec<T>, max: usize) -> usize {
+        let ring = self.core.ring;
+        // Ordering: Relaxed; the stamps and the CAS decide.
+        let head = self.core.head.0.load(Ordering::Relaxed);
+        let (mut end, mut count) = (head, 0);
+        let max = max.min(RUN).min(out.capacity() - out.len());
+        // Ordering: Acquire, as in `receive_fast`. A flag in the word matches no stamp.
+        while count < max && self.stamp(end).load(Ordering::Acquire) == ring.full(end) {
+            end = ring.next(end);
+            count += 1;
+        }
+        // Ordering: AcqRel, as in `receive_fast` (R1).
+        if count == 0 || self.core.head.0.compare_exchange(head, end, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return 0;
+        }
+        let mut at = head;
+        while at != end {
+            // SAFETY: the position is claimed and published; `out` has room. The value counts as moved.
+            unsafe {
+                let to = out.as_mut_ptr().add(out.len());
+                (*self.slot(at)).value.with(|from| core::ptr::copy_nonoverlapping((*from).as_ptr(), to, 1));
+                out.set_len(out.len() + 1);
+            }
+            // Ordering: Release, as in `receive_fast`.
+            self.stamp(at).store(ring.free(at) + ring.lap(), Ordering::Release);
+            at = ring.next(at);
+        }
+        count
+    }
+
+    /// Appends what there is, at most `max` values; never parks. `Empty` and `Closed` only if there was nothing.
+    pub(crate) fn try_receive_many(self, out: &mut Vec<T>, max: usize) -> Received {
+        let mut left = max;
+        while left != 0 {
+            // R4.
+            out.reserve(left.min(self.len().max(1)));
+            let run = self.receive_run(out, left);
+            left -= run;
+            if run != 0 {
+                continue;
+            }
+            let value: Place<T> = UnsafeCell::new(MaybeUninit::uninit());
+            match self.try_receive(&value) {
+                Received::Value => {
+                    // SAFETY: just received. There is room: nothing was appended since it was reserved.
+                    out.push(value.with(|value| unsafe { (*value).assume_init_read() }));
+                    left -= 1;
+                }
+                nothing if left == max => return nothing,
+                _ => break,
+            }
+        }
+        Received::Value
+    }
+}
