@@ -46,6 +46,9 @@ mod send_with;
 mod sender;
 mod sending;
 mod sending_many;
+#[cfg(feature = "sink")]
+mod sink;
+mod stream;
 mod weak;
 
 pub use drain::Drain;
@@ -64,6 +67,9 @@ pub use sender::Sender;
 pub use sending::{OwnedSending, Sending};
 pub use sending_many::SendingMany;
 pub use tidegate_wait::Operation;
+#[cfg(feature = "sink")]
+pub use sink::{OwnedSendSink, SendSink};
+pub use stream::{OwnedRecvStream, RecvStream};
 pub use weak::{WeakReceiver, WeakSender};
 
 use flavor::bounded::Channel;

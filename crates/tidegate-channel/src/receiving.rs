@@ -49,6 +49,13 @@ impl<T, L: Limits, H: Hold> Receiving<'_, T, L, H> {
         unsafe { Handle::new(NonNull::new_unchecked((*Self::head(this)).owner().cast_mut().cast())) }
     }
 
+    /// Begins anew after a value was returned.
+    pub(crate) fn restart(self: Pin<&mut Self>) {
+        debug_assert_eq!(self.inbox.state(), State::Spent);
+        // SAFETY: in state Spent nobody else knows the node, and the value has been taken.
+        unsafe { (*Self::head(core::ptr::from_mut(self.get_unchecked_mut()))).node.set_quiet(State::Init) };
+    }
+
     /// The place for the value.
     #[inline(always)]
     unsafe fn place(this: *mut Self) -> *const Place<T> {

@@ -40,7 +40,7 @@ impl<T, H: Hold> Sending<'_, T, Unlimited, H> {
     }
 }
 
-impl<T> Sending<'_, T> {
+impl<T, H: Hold> Sending<'_, T, Unlimited, H> {
     /// A send whose value comes later ([`Sending::fill`]): in state Spent it has none, to send or to drop.
     #[inline(always)]
     pub(crate) fn without_value(channel: NonNull<Channel<T>>) -> Self {
@@ -51,10 +51,10 @@ impl<T> Sending<'_, T> {
 }
 
 impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
-    /// Gives a send without a value one, in its place, before its first poll.
+    /// Gives a send without a value one, in its place: it can be polled from the start.
     ///
     /// # Safety
-    /// Made by `without_value`, not polled yet.
+    /// In state Spent: made by `without_value`, or over.
     #[inline(always)]
     pub(crate) unsafe fn fill(this: *mut Self, build: impl FnOnce() -> T) {
         // SAFETY: nobody else knows the operation yet. The state says that there is a value once there is one.
