@@ -292,11 +292,11 @@ fn an_emptied_line_is_used_again() {
 }
 
 /// G3, CASE 32: leaving costs the same whatever else is parked: oldest first, newest first, in random order. (A walk along
-/// the line would cost thirty times as much in the long one.)
+/// the line would cost twenty times as much in the long one.)
 #[test]
 #[cfg_attr(miri, ignore = "a measurement")]
 fn leaving_costs_the_same_in_a_long_line() {
-    let (short, long) = (1_000, 30_000);
+    let (short, long) = (1_000, 20_000);
     let per_leave = |flavor: &Flavor, n: usize, order: usize| {
         let (tx, _rx) = flavor.make();
         flavor.fill(&tx, |n| n);
@@ -308,7 +308,8 @@ fn leaving_costs_the_same_in_a_long_line() {
             _ => crate::support::Rng(32).shuffle(&mut places),
         }
         let start = std::time::Instant::now();
-        places.iter().for_each(|&place| drop(sends[place].take()));
+        // Not dropped: that would measure the allocator.
+        places.iter().for_each(|&place| assert!(sends[place].as_mut().unwrap().as_mut().withdraw().is_some()));
         start.elapsed().as_nanos() as f64 / n as f64
     };
     each_flavor(|flavor| {
