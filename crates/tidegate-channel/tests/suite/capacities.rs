@@ -96,8 +96,7 @@ fn nothing_is_a_capacity() {
     }
 }
 
-/// G10: a ring whose slots are larger than a page is still one allocation; its first slot lies behind the channel. A page
-/// that is never used is never touched: a big ring is made at once.
+/// G10: a ring whose slots are larger than a page is still one allocation; its first slot lies behind the channel.
 #[test]
 fn rings_of_large_slots() {
     #[derive(Debug, PartialEq, Clone, Copy)]
@@ -109,10 +108,5 @@ fn rings_of_large_slots() {
             (0..cap as u8).for_each(|n| tx.try_send(Page([n + round; 5000])).unwrap());
             (0..cap as u8).for_each(|n| assert_eq!(rx.try_recv(), Ok(Page([n + round; 5000]))));
         }
-    }
-    if !cfg!(miri) {
-        let (tx, rx) = bounded(1 << 18);
-        tx.try_send([7_u64; 512]).unwrap();
-        assert_eq!((tx.capacity(), tx.len(), rx.try_recv()), (1 << 18, 1, Ok([7; 512])));
     }
 }

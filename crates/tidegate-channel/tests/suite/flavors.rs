@@ -201,7 +201,7 @@ impl Manner {
 
 /// An operation that waits, in either manner.
 pub enum Waiting<T> {
-    Polled(Pin<Box<dyn Future<Output = T>>>),
+    Polled(Pin<Box<dyn Future<Output = T> + Send>>),
     Blocked(JoinHandle<T>),
 }
 

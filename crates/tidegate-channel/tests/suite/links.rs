@@ -292,11 +292,11 @@ fn an_emptied_line_is_used_again() {
 }
 
 /// G3, CASE 32: leaving costs the same whatever else is parked: oldest first, newest first, in random order. (A walk along
-/// the line would cost twenty times as much in the long one.)
+/// the line would cost 100 µs in the long one; a busy machine and its caches cost less than the limit.)
 #[test]
 #[cfg_attr(miri, ignore = "a measurement")]
 fn leaving_costs_the_same_in_a_long_line() {
-    let (short, long) = (1_000, 20_000);
+    let (short, long) = (1_000, 30_000);
     let per_leave = |flavor: &Flavor, n: usize, order: usize| {
         let (tx, _rx) = flavor.make();
         flavor.fill(&tx, |n| n);
@@ -317,7 +317,7 @@ fn leaving_costs_the_same_in_a_long_line() {
             // The best of a few: an interruption only makes one longer.
             let best = |n| (0..3).map(|_| per_leave(flavor, n, order)).fold(f64::MAX, f64::min);
             let (few, many) = (best(short), best(long));
-            assert!(many < 12.0 * few, "{few} ns among {short}, {many} ns among {long}");
+            assert!(many < 12.0 * few + 10_000.0, "{few} ns among {short}, {many} ns among {long}");
         }
     });
 }

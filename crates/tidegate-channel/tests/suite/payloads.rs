@@ -206,7 +206,7 @@ fn large() {
 #[test]
 fn copies_in_progress_are_waited_for() {
     const BYTES: usize = if cfg!(miri) { 300 } else { 40_000 };
-    let rounds = if cfg!(miri) { 6 } else { 150 };
+    let rounds = if cfg!(miri) { 6 } else { 80 };
     each_manner(|flavor, manner| {
         let (tx, rx) = flavor.make::<[u8; BYTES]>();
         let seen = std::sync::Mutex::new(vec![0_u8; 3 * rounds]);
