@@ -528,14 +528,14 @@ mod tests {
     const SLOT_NS: u64 = 1 << 28;
 
     /// A wheel, and entries armed on it; `deadlines` in order of arming.
-    fn armed(deadlines: &[u64]) -> (Box<WheelCore>, Vec<Box<TimerEntry>>) {
+    fn armed(deadlines: &[u64]) -> (Box<WheelCore>, Vec<TimerEntry>) {
         let wheel = Box::new(WheelCore::new(0));
         wheel.start(0);
-        let entries: Vec<Box<TimerEntry>> = deadlines.iter().map(|_| Box::new(TimerEntry::new(0, 0))).collect();
+        let entries: Vec<TimerEntry> = deadlines.iter().map(|_| TimerEntry::new(0, 0)).collect();
         for (entry, &deadline) in entries.iter().zip(deadlines) {
             entry.arm(deadline, 1, 0);
-            // SAFETY: boxed, armed, and outlives the wheel's use of it.
-            let _earlier = unsafe { wheel.insert(core::ptr::from_ref(&**entry).cast_mut()) };
+            // SAFETY: armed; the vector stays as it is, and outlives the wheel's use of its entries.
+            let _earlier = unsafe { wheel.insert(core::ptr::from_ref(entry).cast_mut()) };
         }
         (wheel, entries)
     }
