@@ -15,6 +15,8 @@
 #[path = "support/spec.rs"]
 mod spec;
 mod support;
+#[path = "support/watchdog.rs"]
+mod watchdog;
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -30,6 +32,7 @@ use tidegate_channel::{bounded, Operation, Parked, Receiver, RecvError, SendErro
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::block_on;
 use tidegate_wait::timer::ManualClock;
+use watchdog::watched;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
@@ -502,27 +505,9 @@ fn observe(plan: &[Vec<Call>], setting: Setting) -> Vec<Event> {
     history
 }
 
-/// Says which history was under way if it never ends, and ends the process.
-fn within(limit: Duration, seed: u64, f: impl FnOnce()) {
-    let over = std::sync::Arc::new((std::sync::Mutex::new(false), std::sync::Condvar::new()));
-    let watched = over.clone();
-    let watchdog = std::thread::spawn(move || {
-        let guard = watched.0.lock().unwrap();
-        let (guard, time) = watched.1.wait_timeout_while(guard, limit, |over| !*over).unwrap();
-        if time.timed_out() && !*guard {
-            eprintln!("seed {seed}: a thread is stuck");
-            std::process::abort();
-        }
-    });
-    f();
-    *over.0.lock().unwrap() = true;
-    over.1.notify_all();
-    watchdog.join().unwrap();
-}
-
 fn histories(cap: usize) {
-    let rounds = if cfg!(miri) { 3 } else { 1_000 };
-    within(Duration::from_secs(if cfg!(miri) { 3_600 } else { 60 }), cap as u64, || {
+    let rounds = if cfg!(miri) { 3 } else { 700 };
+    watched(("histories", cap), || {
         let mut rng = Rng(1993 + cap as u64);
         for round in 0..rounds {
             let setting = Setting::random(cap, &mut rng);
@@ -609,14 +594,11 @@ impl Play {
             _ => Limit::Never,
         };
         for turn in self.turns.clone() {
-            match turn {
-                Turn::Blocked(other) if fires != Limit::Never && self.history[other].call.limit() == fires => {
-                    if self.spec.is_parked(other) {
-                        let _unseen = self.spec.leave(other);
-                        self.spec.ended.insert(other, (End::GivenUp, 0));
-                    }
-                }
-                _ => {}
+            let Turn::Blocked(other) = turn else { continue };
+            let ends = fires != Limit::Never && self.history[other].call.limit() == fires;
+            if ends && self.spec.is_parked(other) {
+                let _unseen = self.spec.leave(other);
+                self.spec.ended.insert(other, (End::GivenUp, 0));
             }
         }
         self.note(thread, op, next);

@@ -207,7 +207,7 @@ fn a_timed_wait_sleeps() {
 /// received and what came back is what was sent.
 #[test]
 fn a_time_out_beside_a_delivery_loses_nothing() {
-    let rounds = if cfg!(miri) { 40 } else { 25_000 };
+    let rounds = if cfg!(miri) { 40 } else { 10_000 };
     each_flavor(|flavor| {
         let ledger = Ledger::default();
         with_clock(|clock| {

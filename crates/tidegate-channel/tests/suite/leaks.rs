@@ -169,7 +169,7 @@ fn a_forgotten_receive_swallows_one_turn() {
 /// G4, CASE 33: many expired waits leave nothing behind: no timer, no waiter.
 #[test]
 fn expired_waits_leave_nothing() {
-    let rounds = if cfg!(miri) { 30 } else { 20_000 };
+    let rounds = if cfg!(miri) { 30 } else { 10_000 };
     each_flavor(|flavor| {
         with_clock(|clock| {
             let (tx, rx) = flavor.make();

@@ -292,7 +292,7 @@ fn an_emptied_line_is_used_again() {
 }
 
 /// G3, CASE 32: leaving costs the same whatever else is parked: oldest first, newest first, in random order. (A walk along
-/// the line would cost thirty times as much in the long one.)
+/// the line would cost 100 µs in the long one; a busy machine and its caches cost less than the limit.)
 #[test]
 #[cfg_attr(miri, ignore = "a measurement")]
 fn leaving_costs_the_same_in_a_long_line() {
@@ -308,7 +308,8 @@ fn leaving_costs_the_same_in_a_long_line() {
             _ => crate::support::Rng(32).shuffle(&mut places),
         }
         let start = std::time::Instant::now();
-        places.iter().for_each(|&place| drop(sends[place].take()));
+        // Not dropped: that would measure the allocator.
+        places.iter().for_each(|&place| assert!(sends[place].as_mut().unwrap().as_mut().withdraw().is_some()));
         start.elapsed().as_nanos() as f64 / n as f64
     };
     each_flavor(|flavor| {
@@ -316,7 +317,7 @@ fn leaving_costs_the_same_in_a_long_line() {
             // The best of a few: an interruption only makes one longer.
             let best = |n| (0..3).map(|_| per_leave(flavor, n, order)).fold(f64::MAX, f64::min);
             let (few, many) = (best(short), best(long));
-            assert!(many < 12.0 * few, "{few} ns among {short}, {many} ns among {long}");
+            assert!(many < 12.0 * few + 10_000.0, "{few} ns among {short}, {many} ns among {long}");
         }
     });
 }

@@ -9,14 +9,20 @@ mod support;
 
 mod flavors;
 
+mod admit;
+mod admit_reentry;
 mod basics;
 mod capacities;
 mod close;
+mod closed;
 mod deadlines;
+mod iterators;
 mod leaks;
 mod links;
-//mod payloads;
-//mod reentry;
+mod payloads;
+mod reentry;
+mod send_with;
 mod tokens;
 mod turns;
-//mod wakers;
+mod wakers;
+mod weak;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_channel::{bounded, Operation, Receiver, Sender};
+use tidegate_channel::{Operation, Parked, Receiver, Sender};
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::timer::ManualClock;
 
+use crate::flavors::{each_flavor, Flavor};
 use crate::support::{hooked, panics, poll, quiet_panic, Counted, Hooks, Ledger, Look, Woken};
 
 const FUNCTIONS: [&str; 3] = ["wake", "clone", "drop"];
@@ -73,99 +74,166 @@ fn every_use_of_a_waker(tx: &Sender<Counted>, rx: &Receiver<Counted>, hooks: &Ar
     });
 }
 
-fn closes_with(tx: Sender<Counted>, rx: Receiver<Counted>, hooks: &Arc<Hooks>, value: &dyn Fn() -> Counted) {
+/// Closes over parked operations of every kind, some of whose wakers are `hooks`.
+fn closes(tx: Sender<Counted>, rx: Receiver<Counted>, mode: Parked, hooks: &Arc<Hooks>, value: &dyn Fn() -> Counted) {
     while tx.try_send(value()).is_ok() {}
-    let mut sends: Vec<_> = (0..3).map(|_| Box::pin(tx.clone().into_send(value()))).collect();
+    let mut sends: Vec<_> = (0..35).map(|_| Box::pin(tx.clone().into_send(value()))).collect();
     let (woken, last) = Woken::new();
     for send in &mut sends {
         let _may = panics(|| drop(send.look_with(&hooked(hooks))));
     }
-    let mut behind = Box::pin(tx.clone().into_send(value()));
-    let parked = behind.look_with(&last).is_pending();
-    rx.close();
-    assert_eq!(woken.count(), usize::from(parked), "the last is told, whatever the others' wakers do");
-    drop((behind, sends, tx, rx));
+    let mut closed = Box::pin(tx.closed());
+    let _may = panics(|| assert!(closed.look_with(&hooked(hooks)).is_pending()));
+    let (mut behind, mut told) = (Box::pin(tx.clone().into_send(value())), Box::pin(rx.closed()));
+    let parked = usize::from(behind.look_with(&last).is_pending()) + usize::from(told.look_with(&last).is_pending());
+    rx.close_with(mode);
+    assert_eq!(woken.count(), parked, "the last are told, whatever the others' wakers do");
+    drop((behind, sends, told, closed));
+    drop((tx, rx));
+}
+
+fn each_mode(flavor: &Flavor, test: impl Fn(&Flavor, Parked)) {
+    [Parked::GiveBack, Parked::Admit].into_iter().for_each(|mode| test(flavor, mode));
 }
 
 /// G5, CASES 28, 30: a waker panics in its wake, clone or drop: the operation of whoever runs it completes normally, every
 /// other task is woken, no value is lost, no waker leaked or dropped twice.
 #[test]
 fn a_panicking_waker_harms_nobody() {
-    for function in FUNCTIONS {
-        let ledger = Ledger::default();
-        let hooks = in_one(function, quiet_panic);
-        let (tx, rx) = bounded(2);
-        every_use_of_a_waker(&tx, &rx, &hooks, &|| ledger.value(0));
-        assert!(!rx.is_closed());
-        closes_with(tx, rx, &hooks, &|| ledger.value(0));
-        ledger.settled();
-        assert_eq!(hooks.alive(), 0, "{function}: wakers are counted before the hook panics");
-    }
+    each_flavor(|flavor| {
+        each_mode(flavor, |flavor, mode| {
+            for function in FUNCTIONS {
+                let ledger = Ledger::default();
+                let hooks = in_one(function, quiet_panic);
+                let (tx, rx) = flavor.make();
+                every_use_of_a_waker(&tx, &rx, &hooks, &|| ledger.value(0));
+                assert!(!rx.is_closed());
+                closes(tx, rx, mode, &hooks, &|| ledger.value(0));
+                ledger.settled();
+                assert_eq!(hooks.alive(), 0, "{function}: wakers are counted before the hook panics");
+            }
+        });
+    });
 }
 
 /// G1, G5, CASE 30: of many parked operations the first one's waker panics; each send that woke one has succeeded.
 #[test]
 fn a_panicking_wake_does_not_fail_the_send() {
-    let hooks = in_one("wake", quiet_panic);
-    let (tx, rx) = bounded(1);
-    let (mut first, mut second) = (Box::pin(rx.recv()), Box::pin(rx.recv()));
-    first.parks_with(&hooked(&hooks));
-    second.parks_with(&hooked(&hooks));
-    let mut send = Box::pin(tx.send(1));
-    assert_eq!(send.ends(), Ok(()));
-    assert_eq!(tx.try_send(2), Ok(()));
-    assert_eq!((first.ends(), second.ends()), (Ok(1), Ok(2)));
-    tx.try_send(3).unwrap();
-    let mut parked = Box::pin(tx.send(4));
-    parked.parks_with(&hooked(&hooks));
-    assert_eq!((rx.try_recv(), rx.recv().wait()), (Ok(3), Ok(4)));
-    assert_eq!((parked.ends(), hooks.wakes(), hooks.alive()), (Ok(()), 3, 0));
+    each_flavor(|flavor| {
+        let hooks = in_one("wake", quiet_panic);
+        let (tx, rx) = flavor.make();
+        let (mut first, mut second) = (Box::pin(rx.recv()), Box::pin(rx.recv()));
+        first.parks_with(&hooked(&hooks));
+        second.parks_with(&hooked(&hooks));
+        let mut send = Box::pin(tx.send(1));
+        assert_eq!(send.ends(), Ok(()));
+        assert_eq!(tx.try_send(2), Ok(()));
+        assert_eq!((first.ends(), second.ends()), (Ok(1), Ok(2)));
+        flavor.fill(&tx, |n| n);
+        let (mut parked, mut other) = (Box::pin(tx.send(100)), Box::pin(tx.send(101)));
+        parked.parks_with(&hooked(&hooks));
+        other.parks_with(&hooked(&hooks));
+        assert!(rx.try_recv().is_ok() && rx.recv().wait().is_ok());
+        assert_eq!((parked.ends(), other.ends(), hooks.wakes(), hooks.alive()), (Ok(()), Ok(()), 4, 0));
+    });
 }
 
 /// G5: a waker whose clone panics leaves its operation unparked, with its value; the next poll goes on.
 #[test]
 fn a_failed_clone_is_as_if_never_polled() {
-    let hooks = in_one("clone", quiet_panic);
-    let (tx, rx) = bounded(1);
-    let mut receive = Box::pin(rx.recv());
-    let waker = hooked(&hooks);
-    assert!(panics(|| assert!(poll(receive.as_mut(), &waker).is_ready())));
-    tx.try_send(1).unwrap();
-    assert_eq!(tx.len(), 1, "it had not parked");
-    let mut send = Box::pin(tx.send(2));
-    assert!(panics(|| assert!(poll(send.as_mut(), &waker).is_ready())));
-    assert_eq!(receive.ends(), Ok(1));
-    assert_eq!(send.ends(), Ok(()));
-    assert_eq!(rx.try_recv(), Ok(2));
+    each_flavor(|flavor| {
+        let hooks = in_one("clone", quiet_panic);
+        let (tx, rx) = flavor.make();
+        let mut receive = Box::pin(rx.recv());
+        let waker = hooked(&hooks);
+        assert!(panics(|| assert!(poll(receive.as_mut(), &waker).is_ready())));
+        assert_eq!(rx.parked_receivers(), 0);
+        flavor.hold(&tx, &rx, 0);
+        (1..flavor.capacity).for_each(|n| tx.try_send(n).unwrap());
+        let mut send = Box::pin(tx.send(100));
+        assert!(panics(|| assert!(poll(send.as_mut(), &waker).is_ready())));
+        assert_eq!(tx.parked_senders(), 0);
+        let mut closed = Box::pin(tx.closed());
+        assert!(panics(|| assert!(poll(closed.as_mut(), &waker).is_ready())));
+        assert_eq!(receive.ends(), Ok(0));
+        let mut receive = Box::pin(rx.recv());
+        if flavor.capacity == 0 {
+            receive.parks();
+        }
+        assert_eq!(send.ends(), Ok(()));
+        assert!(receive.ends().is_ok());
+        tx.close();
+        closed.ends();
+    });
 }
 
 /// G5, CASE 28: a waker uses the channel in its wake, clone or drop: sends, receives, parks and drops an operation, asks,
-/// and at last closes. Nothing deadlocks, nothing is lost.
+/// and at last closes, in either mode. Nothing deadlocks, nothing is lost.
 #[test]
 fn a_reentrant_waker_is_safe() {
-    for function in FUNCTIONS {
-        for closing in [false, true] {
-            let ledger = Ledger::default();
-            let (tx, rx) = bounded(2);
-            let (inner_tx, inner_rx, inner_ledger) = (tx.clone(), rx.clone(), ledger.clone());
-            let hooks = in_one(function, move || {
-                let mut receive = Box::pin(inner_rx.recv());
-                let received = receive.look();
-                let _ = inner_tx.try_send(inner_ledger.value(1));
-                let mut send = Box::pin(inner_tx.send(inner_ledger.value(2)));
-                let _ = send.look();
-                let _ = (inner_tx.len(), inner_rx.is_empty(), format!("{inner_rx:?}"));
-                drop((receive, received, send, inner_rx.try_recv()));
-                if closing {
-                    inner_tx.close();
-                }
-            });
-            every_use_of_a_waker(&tx, &rx, &hooks, &|| ledger.value(0));
-            closes_with(tx, rx, &hooks, &|| ledger.value(0));
-            assert_eq!(hooks.alive(), 0, "{function}");
-            // The hook's own halves.
-            drop(hooks);
-            ledger.settled();
-        }
-    }
+    each_flavor(|flavor| {
+        each_mode(flavor, |flavor, mode| {
+            for (function, closing) in FUNCTIONS.into_iter().flat_map(|function| [(function, false), (function, true)])
+            {
+                let ledger = Ledger::default();
+                let (tx, rx) = flavor.make();
+                let (inner_tx, inner_rx, inner_ledger) = (tx.clone(), rx.clone(), ledger.clone());
+                let hooks = in_one(function, move || {
+                    uses_everything(&inner_tx, &inner_rx, &inner_ledger);
+                    if closing {
+                        inner_tx.close_with(mode);
+                    }
+                });
+                every_use_of_a_waker(&tx, &rx, &hooks, &|| ledger.value(0));
+                closes(tx, rx, mode, &hooks, &|| ledger.value(0));
+                assert_eq!(hooks.alive(), 0, "{function}");
+                // The hook's own halves.
+                drop(hooks);
+                ledger.settled();
+            }
+        });
+    });
+}
+
+fn uses_everything(tx: &Sender<Counted>, rx: &Receiver<Counted>, ledger: &Ledger) {
+    let mut receive = Box::pin(rx.recv());
+    let received = receive.look();
+    let _ = tx.try_send(ledger.value(1));
+    let (mut send, mut built) = (Box::pin(tx.send(ledger.value(2))), Box::pin(tx.send_with(|| ledger.value(3))));
+    let (mut closed, halves) = (Box::pin(tx.closed()), (tx.clone(), rx.clone()));
+    let _ = (send.look(), built.look(), closed.look());
+    let _ = (tx.len(), rx.is_empty(), tx.parked_senders(), format!("{rx:?}"));
+    let (weak, weak_rx) = (tx.downgrade(), rx.downgrade());
+    drop((receive, received, send, built, closed, rx.try_recv(), halves, weak.upgrade(), weak_rx.upgrade()));
+}
+
+/// G5: a waker drops the last half of either side, in its wake: the channel closes under the operation that woke it, and
+/// that operation has its result all the same.
+#[test]
+fn a_waker_drops_the_last_half() {
+    use std::sync::Mutex;
+    each_flavor(|flavor| {
+        // A send wakes a receive whose waker drops the last receiver. The receive that is parked borrows a clone.
+        let ledger = Ledger::default();
+        let (tx, rx) = flavor.make();
+        let mut receive = Box::pin(rx.clone().into_recv());
+        let last = Mutex::new(Some(rx));
+        receive.parks_with(&crate::support::on_wake(move || drop(last.lock().unwrap().take())));
+        assert!(tx.try_send(ledger.value(1)).is_ok());
+        assert_eq!(tx.receiver_count(), 1, "the operation's own");
+        assert!(receive.ends().unwrap() == 1);
+        drop(receive);
+        assert!(tx.is_closed());
+        // A receive wakes a send whose waker drops the last other sender.
+        let (tx, rx) = flavor.make();
+        flavor.fill(&tx, |n| ledger.value(n));
+        let mut send = Box::pin(tx.clone().into_send(ledger.value(100)));
+        let last = Mutex::new(Some(tx));
+        send.parks_with(&crate::support::on_wake(move || drop(last.lock().unwrap().take())));
+        assert!(rx.try_recv().is_ok() && !rx.is_closed() && send.ends().is_ok());
+        drop(send);
+        assert!(rx.is_closed());
+        assert_eq!(rx.iter().count(), flavor.capacity);
+        ledger.settled();
+    });
 }

@@ -42,6 +42,11 @@ pub(crate) enum Clock {
 }
 
 impl Clock {
+    /// Does time pass by itself?
+    pub(crate) fn runs(&self) -> bool {
+        matches!(self, Clock::System)
+    }
+
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         match self {

@@ -158,7 +158,7 @@ impl Wheel {
         let now = self.clock.now();
         let mut batch = WakeBatch::new();
         let core = self.cell.core.lock();
-        let next = core.turn(now, BATCH, |entry| {
+        let next = core.turn(now, BATCH, self.clock.runs(), |entry| {
             fired += 1;
             // SAFETY: the entry was linked here and the lock is held: its operation is alive (T4).
             unsafe { self.cell.fire(entry, &mut batch) }

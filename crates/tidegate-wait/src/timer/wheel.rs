@@ -18,9 +18,15 @@
 //! - **H2** On levels above 0, the slot that contains `now` is empty; the one after it (*coming*) may still be draining.
 //! - **H3** While a coming slot drains, new entries for it join its end. So entries with equal deadlines keep the order
 //!   in which they were armed, through every level (beyond 18 years: not promised).
+//!   Nor for those put off (H6).
 //! - **H4** `occupied` bit ⇔ slot not empty. `pending` bit of a level ⇔ its coming slot is not empty.
 //! - **H5** `unsorted` bit of a level-0 slot: some entry in it may be due before one ahead of it. It is sorted, stably,
 //!   before anything in it fires.
+//!
+//! - **H6** If a slot is not empty when its time begins (so many entries that a whole slot's time was not enough), the rest
+//!   is *put off*: it moves to the end of `late` in O(1), and from there to its places in small steps between firings. So
+//!   timers of others wait for a step, not for the rest; those put off may fire after some that are due later. Only with
+//!   a clock that runs by itself: a manual clock keeps the order, whatever it takes.
 //!
 //! Insert and cancel are O(1). Sorting is the exception to a bounded turn: a slot that got an entry out of order is merged
 //! as a whole, in one hold (H5). A slot holds 65 µs worth of deadlines, so that is rare and short, unless very many share
@@ -148,6 +154,8 @@ pub struct WheelCore {
     /// When the turner will look again: a new entry before it must notify.
     next_wake: Cell<u64>,
     due: Slot,
+    /// Put off (H6).
+    late: Slot,
     levels: Levels,
 }
 
@@ -166,6 +174,7 @@ impl WheelCore {
             len: Cell::new(0),
             next_wake: Cell::new(FOREVER),
             due: Slot::new(),
+            late: Slot::new(),
             #[cfg(not(loom))]
             levels: core::array::from_fn(|_| Level::new()),
             #[cfg(loom)]
@@ -177,6 +186,7 @@ impl WheelCore {
     pub(crate) fn start(&self, now_ns: u64) {
         debug_assert_eq!(self.len.get(), 0);
         self.due.init();
+        self.late.init();
         self.levels.iter().flat_map(|level| &level.slots).for_each(Slot::init);
         self.now.set(now_ns >> TICK_SHIFT);
         self.next_wake.set(FOREVER);
@@ -292,9 +302,18 @@ impl WheelCore {
     }
 
     /// One bounded step towards `now_ns`: gives at most `room` due entries to `fire`, in deadline order, ties in the
-    /// order in which they were armed.
-    pub(crate) fn turn(&self, now_ns: u64, mut room: usize, mut fire: impl FnMut(*mut TimerEntry)) -> Next {
+    /// order in which they were armed. `may_put_off`: time does not wait for us (H6).
+    pub(crate) fn turn(
+        &self,
+        now_ns: u64,
+        mut room: usize,
+        may_put_off: bool,
+        mut fire: impl FnMut(*mut TimerEntry),
+    ) -> Next {
         let mut steps = STEP;
+        // As many as may fire in a turn: then those put off get their turn even if there is always something due.
+        let mut late_steps = room;
+        self.place_late(&mut late_steps);
         loop {
             while let Some(entry) = self.due.front() {
                 if room == 0 {
@@ -306,11 +325,12 @@ impl WheelCore {
                 debug_assert!(linked);
                 fire(entry);
             }
-            if !self.advance(now_ns, &mut steps) {
+            if !self.advance(now_ns, may_put_off, &mut steps) {
                 break;
             }
         }
-        if steps == 0 {
+        self.place_late(&mut steps);
+        if steps == 0 || self.late.front().is_some() {
             return self.more();
         }
         // Ahead of time, so that no boundary has to wait for it.
@@ -330,7 +350,7 @@ impl WheelCore {
 
     /// Goes on to the next slot with something due by `now_ns` and moves it into `due`. False: there is none, or the
     /// step is used up.
-    fn advance(&self, now_ns: u64, steps: &mut usize) -> bool {
+    fn advance(&self, now_ns: u64, may_put_off: bool, steps: &mut usize) -> bool {
         let target = now_ns >> TICK_SHIFT;
         loop {
             let soonest = self.next_tick(0).unwrap_or(u64::MAX);
@@ -339,7 +359,10 @@ impl WheelCore {
                 // H2: what stands in the slot must be below before the boundary is reached.
                 self.set_now(self.now.get().max(start - 1));
                 if !self.drain(level, start >> (6 * level), steps) {
-                    return false;
+                    if !may_put_off {
+                        return false;
+                    }
+                    self.put_off(level, start >> (6 * level));
                 }
                 continue;
             }
@@ -382,16 +405,38 @@ impl WheelCore {
                 return false;
             }
             *steps -= 1;
-            // SAFETY: a linked entry is alive; it is linked again at once.
-            unsafe {
-                let linked = self.remove(entry);
-                debug_assert!(linked);
-                self.len.set(self.len.get() + 1);
-                let deadline = (*entry).deadline();
-                self.place(entry, deadline, level);
-            }
+            self.place_again(entry, level);
         }
         true
+    }
+
+    /// H6: the rest of a slot whose time begins.
+    #[cold]
+    fn put_off(&self, level: usize, index: u64) {
+        let slot = (index % SLOTS as u64) as usize;
+        let level = &self.levels[level];
+        level.slots[slot].splice(&self.late);
+        level.occupied.set(level.occupied.get() & !(1 << slot));
+    }
+
+    /// H6: puts entries that were put off into their places, the overdue ones into the next slot.
+    fn place_late(&self, steps: &mut usize) {
+        while let Some(entry) = self.late.front().filter(|_| *steps != 0) {
+            *steps -= 1;
+            self.place_again(entry, LEVELS);
+        }
+    }
+
+    /// Moves a linked entry to where it belongs now, joining a draining slot only below level `ceiling`.
+    fn place_again(&self, entry: *mut TimerEntry, ceiling: usize) {
+        // SAFETY: a linked entry is alive; it is linked again at once.
+        unsafe {
+            let linked = self.remove(entry);
+            debug_assert!(linked);
+            self.len.set(self.len.get() + 1);
+            let deadline = (*entry).deadline();
+            self.place(entry, deadline, ceiling);
+        }
     }
 
     fn sort(&self, slot: usize) {
@@ -464,7 +509,8 @@ impl WheelCore {
             0 => None,
             slots => level.slots[slots.trailing_zeros() as usize].front(),
         };
-        let entry = self.due.front().or_else(|| self.levels.iter().find_map(occupied))?;
+        let listed = self.due.front().or_else(|| self.late.front());
+        let entry = listed.or_else(|| self.levels.iter().find_map(occupied))?;
         // SAFETY: a linked entry is alive.
         let linked = unsafe { self.remove(entry) };
         debug_assert!(linked);
@@ -474,3 +520,81 @@ impl WheelCore {
 
 // SAFETY: the entries behind the pointers are reached under the wheel's lock only (T2), from whichever thread holds it.
 unsafe impl Send for WheelCore {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const SLOT_NS: u64 = 1 << 28;
+
+    /// A wheel, and entries armed on it; `deadlines` in order of arming.
+    fn armed(deadlines: &[u64]) -> (Box<WheelCore>, Vec<TimerEntry>) {
+        let wheel = Box::new(WheelCore::new(0));
+        wheel.start(0);
+        let entries: Vec<TimerEntry> = deadlines.iter().map(|_| TimerEntry::new(0, 0)).collect();
+        for (entry, &deadline) in entries.iter().zip(deadlines) {
+            entry.arm(deadline, 1, 0);
+            // SAFETY: armed; the vector stays as it is, and outlives the wheel's use of its entries.
+            let _earlier = unsafe { wheel.insert(core::ptr::from_ref(entry).cast_mut()) };
+        }
+        (wheel, entries)
+    }
+
+    /// H6: a slot that could not be emptied in time holds up nobody for longer than a turn, and all of it fires, not early.
+    #[test]
+    fn h6_a_slot_that_is_late_is_put_off() {
+        let many = 10 * STEP as u64;
+        let start = 3 * SLOT_NS;
+        let mut deadlines: Vec<u64> = (0..many).map(|n| start + SLOT_NS / 2 + n * 1_000).collect();
+        // One more in the same slot, at its end of the list, due when the slot begins; and one of another slot.
+        deadlines.push(start + 1);
+        deadlines.push(start - 100_000);
+        let (wheel, entries) = armed(&deadlines);
+        // Nobody turned the wheel until the slot had begun.
+        let now = start + (1 << TICK_SHIFT);
+        let mut fired = Vec::new();
+        let mut turns = 0;
+        while fired.is_empty() {
+            turns += 1;
+            // SAFETY: a fired entry is one of ours.
+            let _next = wheel.turn(now, 32, true, |entry| fired.push(unsafe { (*entry).deadline() }));
+        }
+        assert_eq!((fired[0], turns), (start - 100_000, 1), "the other slot's timer waits for none of the rest");
+        let mut now = now;
+        for _ in 0..1_000_000 {
+            match wheel.turn(now, 32, true, |entry| {
+                // SAFETY: a fired entry is one of ours.
+                let deadline = unsafe { (*entry).deadline() };
+                assert!(deadline <= now, "early");
+                fired.push(deadline);
+            }) {
+                Next::More => {}
+                Next::At(at) => now = now.max(at),
+                Next::Idle => break,
+            }
+        }
+        fired.sort_unstable();
+        deadlines.sort_unstable();
+        assert_eq!(fired, deadlines);
+        assert_eq!(wheel.len(), 0);
+        drop(entries);
+    }
+
+    /// H6: with a clock that stands still the order is kept instead.
+    #[test]
+    fn a_manual_clock_puts_nothing_off() {
+        let start = 3 * SLOT_NS;
+        let deadlines: Vec<u64> = (0..4 * STEP as u64).rev().map(|n| start + n * 100).collect();
+        let (wheel, _entries) = armed(&deadlines);
+        let mut last = 0;
+        let mut fired = 0;
+        while wheel.turn(start + SLOT_NS, 32, false, |entry| {
+            // SAFETY: a fired entry is one of ours.
+            let deadline = unsafe { (*entry).deadline() };
+            assert!(deadline >= last);
+            (last, fired) = (deadline, fired + 1);
+        }) == Next::More
+        {}
+        assert_eq!(fired, deadlines.len());
+    }
+}
