@@ -66,10 +66,10 @@ pub use send_with::SendingWith;
 pub use sender::Sender;
 pub use sending::{OwnedSending, Sending};
 pub use sending_many::SendingMany;
-pub use tidegate_wait::Operation;
 #[cfg(feature = "sink")]
 pub use sink::{OwnedSendSink, SendSink};
 pub use stream::{OwnedRecvStream, RecvStream};
+pub use tidegate_wait::Operation;
 pub use weak::{WeakReceiver, WeakSender};
 
 use flavor::bounded::Channel;

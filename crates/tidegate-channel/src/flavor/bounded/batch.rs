@@ -34,6 +34,8 @@ pub(crate) struct Batch<T> {
 
 impl<T> Batch<T> {
     pub(crate) fn new(items: impl IntoIterator<Item = T>) -> Batch<T> {
+        // Collected as values first: a place does not drop its own, should the iterator panic.
+        let items: Vec<T> = items.into_iter().collect();
         let place = |item| UnsafeCell::new(MaybeUninit::new(item));
         Batch { items: items.into_iter().map(place).collect(), next: 0 }
     }

@@ -1,0 +1,213 @@
+//! Many values as one operation (R1–R4).
+
+use std::time::Duration;
+
+use tidegate_channel::{Operation, Parked, RecvError, SendError};
+use tidegate_wait::cancel::CancelToken;
+
+use crate::flavors::{drain, each_flavor, each_manner, with_clock};
+use crate::support::{panics, quiet_panic, Ledger, Look};
+
+/// More than any run, any hold and any flavor's buffer.
+const MANY: usize = 200;
+
+/// R3, G2: a batch keeps its place until its last value has gone, and its values their order; what parked later follows.
+#[test]
+fn r3_a_batch_keeps_its_place() {
+    each_flavor(|flavor| {
+        let (tx, rx) = flavor.make();
+        let mut batch = Box::pin(tx.send_many(0..MANY));
+        batch.parks();
+        assert_eq!((tx.len(), tx.parked_senders()), (flavor.capacity, 1));
+        let mut later = Box::pin(tx.send(MANY));
+        later.parks();
+        for n in 0..MANY - flavor.capacity {
+            assert!(batch.look().is_pending() && later.look().is_pending(), "{n}");
+            assert_eq!(rx.try_recv(), Ok(n));
+        }
+        assert_eq!(batch.ends(), Ok(MANY));
+        assert_eq!(drain(&rx).0, (MANY - flavor.capacity..=MANY).collect::<Vec<_>>());
+        assert_eq!(later.ends(), Ok(()));
+    });
+}
+
+/// A batch that is received by parked receives, one by one, and by batches.
+#[test]
+fn batches_meet_parked_receives() {
+    each_manner(|flavor, manner| {
+        let (tx, rx) = flavor.make();
+        let receives: Vec<_> = (0..5).map(|_| manner.park_recv(&rx, rx.clone().into_recv())).collect();
+        let mut batch = Box::pin(tx.send_many(0..MANY));
+        batch.parks();
+        for (n, receive) in receives.into_iter().enumerate() {
+            assert_eq!(receive.ends(), Ok(n));
+        }
+        let mut seen = Vec::new();
+        while seen.len() < MANY - 5 {
+            let before = seen.len();
+            let taken = manner.run(rx.recv_many(&mut seen, 7)).unwrap();
+            assert!((1..=7).contains(&taken) && seen.len() == before + taken);
+        }
+        assert_eq!(seen, (5..MANY).collect::<Vec<_>>());
+        assert_eq!(batch.ends(), Ok(MANY));
+    });
+}
+
+/// G1: whatever ends a batch early, the rest comes back in order, with the count of what was sent.
+#[test]
+fn g1_the_rest_comes_back() {
+    each_flavor(|flavor| {
+        with_clock(|clock| {
+            let cap = flavor.capacity;
+            let (tx, rx) = flavor.make();
+            let token = CancelToken::new();
+            let mut timed = Box::pin(tx.send_many(0..MANY).timeout(Duration::from_millis(3)));
+            timed.parks();
+            let mut cancelled = Box::pin(tx.send_many(0..2).cancel_on(&token));
+            cancelled.parks();
+            let mut withdrawn = Box::pin(tx.send_many(5..9));
+            withdrawn.parks();
+            assert_eq!(rx.try_recv(), Ok(0));
+            clock.advance(Duration::from_millis(3));
+            let Err(SendError::TimedOut(unsent)) = timed.ends() else { panic!("it did not time out") };
+            assert_eq!((unsent.sent, unsent.rest), (cap + 1, (cap + 1..MANY).collect()));
+            token.cancel();
+            let Err(SendError::Cancelled(unsent)) = cancelled.ends() else { panic!("it was not cancelled") };
+            assert_eq!((unsent.sent, unsent.rest), (0, vec![0, 1]));
+            assert_eq!(withdrawn.as_mut().withdraw(), [5, 6, 7, 8]);
+            assert!(withdrawn.as_mut().withdraw().is_empty());
+            assert_eq!(tx.parked_senders(), 0);
+            let Err(SendError::Full(unsent)) = tx.try_send_many(0..MANY) else { panic!("there was room") };
+            assert_eq!((unsent.sent, unsent.rest.len()), (0, MANY));
+            drain(&rx);
+            tx.close();
+            let Err(SendError::Closed(unsent)) = tx.send_many(0..3).wait() else { panic!("it was open") };
+            assert_eq!((unsent.sent, unsent.rest), (0, vec![0, 1, 2]));
+        });
+    });
+}
+
+/// G7: a batch in line when the channel closes, in both ways.
+#[test]
+fn g7_a_close_ends_a_batch() {
+    each_flavor(|flavor| {
+        for parked in [Parked::GiveBack, Parked::Admit] {
+            let (tx, rx) = flavor.make();
+            let mut batch = Box::pin(tx.send_many(0..MANY));
+            batch.parks();
+            let mut later = Box::pin(tx.send(MANY));
+            later.parks();
+            tx.close_with(parked);
+            if parked == Parked::Admit {
+                assert_eq!((batch.ends(), later.ends()), (Ok(MANY), Ok(())));
+                assert_eq!(drain(&rx), ((0..=MANY).collect(), RecvError::Closed));
+                continue;
+            }
+            let Err(SendError::Closed(unsent)) = batch.ends() else { panic!("it was not refused") };
+            assert_eq!((unsent.sent, unsent.rest.len()), (flavor.capacity, MANY - flavor.capacity));
+            assert_eq!(later.ends(), Err(SendError::Closed(MANY)));
+            assert_eq!(drain(&rx), ((0..flavor.capacity).collect(), RecvError::Closed));
+        }
+    });
+}
+
+/// G1: every value of a batch ends in one place, however the batch does: unpolled, parked, halfway, with the channel.
+#[test]
+fn g1_each_value_ends_once() {
+    each_flavor(|flavor| {
+        let ledger = Ledger::default();
+        let values = || (0..MANY).map(|n| ledger.value(n)).collect::<Vec<_>>();
+        let (tx, rx) = flavor.make();
+        drop(tx.send_many(values()));
+        let mut batch = Box::pin(tx.send_many(values()));
+        batch.parks();
+        let mut some = Vec::new();
+        rx.try_recv_many(&mut some, 3).unwrap();
+        drop(batch);
+        let mut last = Box::pin(tx.send_many(values()));
+        last.parks();
+        drop(rx);
+        drop(last.ends());
+        drop(last);
+        drop((tx, some));
+        ledger.settled();
+    });
+}
+
+/// R4, bad input: no items, `max` 0, an iterator that panics: nothing is half-claimed.
+#[test]
+fn r4_bad_input_claims_nothing() {
+    each_flavor(|flavor| {
+        let ledger = Ledger::default();
+        let (tx, rx) = flavor.make();
+        assert_eq!(tx.send_many(None).wait().ok(), Some(0), "nothing to send is done at once, even without room");
+        assert_eq!(tx.try_send_many(None).ok(), Some(0));
+        let mut none = Vec::new();
+        assert_eq!(rx.recv_many(&mut none, 0).wait(), Ok(0));
+        assert_eq!(rx.try_recv_many(&mut none, 0), Ok(0));
+        assert_eq!(rx.try_recv_many(&mut none, 1), Err(RecvError::Empty));
+        let broken = (0..3).map(|n| if n == 2 { quiet_panic_value(&ledger) } else { ledger.value(n) });
+        assert!(panics(|| drop(tx.send_many(broken))));
+        assert_eq!((tx.len(), tx.parked_senders(), none.len()), (0, 0, 0));
+        drop((tx, rx));
+        ledger.settled();
+    });
+}
+
+fn quiet_panic_value(ledger: &Ledger) -> crate::support::Counted {
+    quiet_panic();
+    ledger.value(0)
+}
+
+/// G1, CASE 1: a batch receive that is dropped after a delivery loses nothing.
+#[test]
+fn case_1_a_dropped_batch_receive_gives_its_delivery_back() {
+    each_flavor(|flavor| {
+        let (tx, rx) = flavor.make();
+        let mut buffer = Vec::new();
+        let mut receive = Box::pin(rx.recv_many(&mut buffer, 8));
+        receive.parks();
+        tx.try_send(1).unwrap();
+        drop(receive);
+        assert_eq!((buffer.len(), rx.try_recv()), (0, Ok(1)));
+    });
+}
+
+/// G6, G7 for a batch receive: limits, and the end.
+#[test]
+fn batch_receives_end_like_others() {
+    each_flavor(|flavor| {
+        with_clock(|clock| {
+            let (tx, rx) = flavor.make::<usize>();
+            let mut buffer = Vec::new();
+            let mut timed = Box::pin(rx.recv_many(&mut buffer, 8).timeout(Duration::from_millis(2)));
+            timed.parks();
+            clock.advance(Duration::from_millis(2));
+            assert_eq!(timed.ends(), Err(RecvError::TimedOut));
+            drop(timed);
+            let mut parked = Box::pin(rx.recv_many(&mut buffer, 8));
+            parked.parks();
+            drop(tx);
+            assert_eq!((parked.ends(), parked.ends()), (Err(RecvError::Closed), Err(RecvError::Closed)));
+        });
+    });
+}
+
+/// CASE 22: a drain ends, whatever is sent meanwhile.
+#[test]
+fn case_22_a_drain_ends() {
+    each_flavor(|flavor| {
+        if flavor.capacity == 0 {
+            return flavor.skip("nothing is buffered");
+        }
+        let (tx, rx) = flavor.make();
+        flavor.fill(&tx, |n| n);
+        let mut drained = 0;
+        for n in rx.drain() {
+            assert_eq!(n, drained);
+            drained += 1;
+            tx.try_send(flavor.capacity + n).unwrap();
+        }
+        assert_eq!((drained, rx.len()), (flavor.capacity, flavor.capacity));
+    });
+}
