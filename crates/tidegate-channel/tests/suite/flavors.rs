@@ -138,6 +138,11 @@ std::thread_local! {
 
 /// Runs a test under a clock that stands still until it is moved; also the threads that it blocks.
 pub fn with_clock(test: impl FnOnce(&ManualClock)) {
+    with_shared_clock(|clock| test(clock));
+}
+
+/// The same, with a clock for the test's own threads and wakers.
+pub fn with_shared_clock(test: impl FnOnce(&Arc<ManualClock>)) {
     let clock = Arc::new(ManualClock::new());
     let outer = CLOCK.replace(Some(clock.clone()));
     clock.enter(|| test(&clock));
