@@ -13,7 +13,6 @@ fn two_senders_one_receiver() {
         three(1, filled, Parked::Nobody, [Act::Send, Act::Send, Act::Recv]);
         three(1, filled, Parked::Nobody, [Act::TrySend, Act::Send, Act::TryRecv]);
     }
-    three(1, 1, Parked::Sends(1), [Act::Send, Act::TrySend, Act::Recv]);
     three(2, 1, Parked::Nobody, [Act::Send, Act::Send, Act::Recv]);
 }
 
