@@ -65,13 +65,10 @@ fn runtime() -> tokio::runtime::Runtime {
 #[test]
 fn all_at_once_on_one_channel() {
     each_flavor(|flavor| {
-        let (ledger, seen) = (Ledger::default(), Box::leak(Box::new(Seen::default())));
-        let seen: &'static Seen = seen;
+        let (ledger, seen): (_, &'static Seen) = (Ledger::default(), Box::leak(Box::default()));
         let (tx, rx) = flavor.make();
         let tokio = runtime();
-        let mut spawned = Vec::new();
-        spawned.push(tokio.spawn(sends(tx.clone(), ledger.clone(), 0)));
-        spawned.push(tokio.spawn(receives(rx.clone(), seen)));
+        let spawned = [tokio.spawn(sends(tx.clone(), ledger.clone(), 0)), tokio.spawn(receives(rx.clone(), seen))];
         thread::scope(|scope| {
             let halves = || (tx.clone(), rx.clone(), ledger.clone());
             let (tx_1, rx_1, ledger_1) = halves();
