@@ -137,7 +137,7 @@ impl<T> Channel<T> {
                     let slot = memory.byte_add(slots).cast::<Slot<T>>().add(index).as_ptr();
                     (&raw mut (*slot).stamp).write(AtomicU64::new(start));
                     #[cfg(loom)]
-                    (&raw mut (*slot).value).write(UnsafeCell::new(MaybeUninit::uninit()));
+                    (&raw mut (*slot).value).write(UnsafeCell::new(::core::mem::MaybeUninit::uninit()));
                 }
             }
         }
