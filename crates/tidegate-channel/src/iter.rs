@@ -1,6 +1,6 @@
 //! Receiving as an iterator, blocking or not.
-
-use core::iter::FusedIterator;
+//!
+//! None of them is fused: after the end a delivery may come back that somebody else did not take.
 
 use tidegate_wait::Operation;
 
@@ -67,10 +67,6 @@ impl<T> Iterator for IntoIter<T> {
         self.0.recv().wait().ok()
     }
 }
-
-// Closed stays closed. (A `TryIter` goes on when values come.)
-impl<T> FusedIterator for Iter<'_, T> {}
-impl<T> FusedIterator for IntoIter<T> {}
 
 impl<'a, T> IntoIterator for &'a Receiver<T> {
     type Item = T;

@@ -171,12 +171,10 @@ impl<T, L: Limits, H: Hold> FusedFuture for Receiving<'_, T, L, H> {
 impl<T, L: Limits, H: Hold> Drop for Receiving<'_, T, L, H> {
     #[inline(always)]
     fn drop(&mut self) {
+        // SAFETY: the half that `into_recv` took over. It goes last, and also if giving a delivery back unwinds.
+        let _half = H::OWNED.then(|| unsafe { Receiver::from_raw(Self::channel(self).as_ptr()) });
         if !matches!(self.inbox.state(), State::Spent | State::Init) {
             abandon(self);
-        }
-        if H::OWNED {
-            // SAFETY: the half that `into_recv` took over.
-            drop(unsafe { Receiver::from_raw(Self::channel(self).as_ptr()) });
         }
     }
 }

@@ -256,6 +256,9 @@ impl<T> Sender<T> {
     /// With [`Parked::Admit`] they succeed, in order, beyond the capacity; receivers get their values after the buffered
     /// ones. Each costs an allocation, unless a receive is parked. If no receiver is left, they get their values back.
     ///
+    /// Receivers see the end when all of them are in. So a waker that this call runs must not block on a receive: what
+    /// it waits for would be let in by the thread that it blocks.
+    ///
     /// # Examples
     /// ```
     /// use std::pin::pin;

@@ -218,11 +218,20 @@ impl<T, L: Limits, H: Hold> Drop for Sending<'_, T, L, H> {
     }
 }
 
-/// The drop of a send that has not ended: takes the value back and drops it.
+/// The drop of a send that has not ended: takes it back, and drops the value where it stands.
 #[inline(never)]
 fn abandon<T, L: Limits, H: Hold>(sending: &mut Sending<'_, T, L, H>) {
-    // SAFETY: a send that was polled is pinned and stays where it is until its drop is over.
-    drop(unsafe { Pin::new_unchecked(sending) }.withdraw());
+    let this = core::ptr::from_mut(sending);
+    // SAFETY: a send that was polled is pinned and stays where it is until its drop is over; the value is dropped once.
+    unsafe {
+        match op::withdraw(this) {
+            State::Init | State::Closed | State::TimedOut | State::Cancelled => {
+                (*Sending::head(this)).node.set_quiet(State::Spent);
+                (*Outbox::value(&raw mut (*this).outbox)).with_mut(|value| (*value).assume_init_drop());
+            }
+            State::Done(_) | State::Spent | State::Waiting => {}
+        }
+    }
 }
 
 impl<T, L: Limits, H: Hold> fmt::Debug for Sending<'_, T, L, H> {

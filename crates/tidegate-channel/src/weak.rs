@@ -21,6 +21,11 @@ unsafe impl<T: Send> Send for Weak<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Weak<T> {}
 
+// As for the halves: no value in place, and user code outside locks only.
+impl<T> Unpin for Weak<T> {}
+impl<T> core::panic::UnwindSafe for Weak<T> {}
+impl<T> core::panic::RefUnwindSafe for Weak<T> {}
+
 impl<T> Weak<T> {
     /// # Safety
     /// The channel is alive, by a half or another reference of the caller's.

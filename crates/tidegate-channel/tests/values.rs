@@ -9,6 +9,8 @@
 #[path = "support/spec.rs"]
 mod spec;
 mod support;
+#[path = "support/watchdog.rs"]
+mod watchdog;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,6 +26,7 @@ use tidegate_channel::{
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::{Cancellable, Timed, Unlimited};
 use tidegate_wait::timer::ManualClock;
+use watchdog::watched;
 
 type Limits = Timed<Cancellable<'static, Unlimited>>;
 
@@ -284,7 +287,7 @@ fn every_operation_does_as_specified() {
     let (runs, steps) = if cfg!(miri) { (1, 100) } else { (100, 1_500) };
     for seed in 0..runs {
         for cap in [0, 1, 2, 3, 64] {
-            run(seed, cap, steps);
+            watched(("values", seed, cap), || run(seed, cap, steps));
         }
     }
 }

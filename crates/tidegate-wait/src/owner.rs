@@ -338,11 +338,17 @@ impl RefCount {
     }
 
     /// Adds one unless there is none left.
+    ///
+    /// # Panics
+    /// Aborts like [`RefCount::add`].
     #[must_use]
     pub fn add_unless_zero(&self) -> bool {
         // Ordering: Relaxed to look; Acquire on success pairs with Release in `sub`, whose count it continues.
         let mut seen = self.0.load(Ordering::Relaxed);
         while seen != 0 {
+            if seen > isize::MAX as usize {
+                abort();
+            }
             match self.0.compare_exchange_weak(seen, seen + 1, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,

@@ -30,6 +30,23 @@ impl<T> Returned<T> {
     pub fn new(ticket: Ticket, value: T) -> Box<Returned<T>> {
         Box::new(Returned { child: None, sibling: None, ticket, value })
     }
+
+    /// [`Returned::new`] for a value that may be too large for the stack.
+    ///
+    /// # Safety
+    /// `value` points at a value, which counts as moved once this returns.
+    pub unsafe fn from_place(ticket: Ticket, value: *const T) -> Box<Returned<T>> {
+        let mut returned = Box::<Returned<T>>::new_uninit();
+        let place = returned.as_mut_ptr();
+        // SAFETY: every field is written, the value by the caller's promise.
+        unsafe {
+            (&raw mut (*place).child).write(None);
+            (&raw mut (*place).sibling).write(None);
+            (&raw mut (*place).ticket).write(ticket);
+            value.copy_to_nonoverlapping(&raw mut (*place).value, 1);
+            returned.assume_init()
+        }
+    }
 }
 
 /// Returned values, the earliest ticket first. Under the owner's lock.

@@ -9,8 +9,8 @@ use core::task::Waker;
 
 use crate::owner::Held;
 
-/// How many ends one hold of a lock may collect.
-pub const BATCH: usize = 32;
+/// How many ends one hold of a lock may collect. Few under loom, where a second hold must be within reach.
+pub const BATCH: usize = if cfg!(loom) { 2 } else { 32 };
 
 /// One waker an end, and a spare place: the last end's leaving may let one other go on ([`Owner::detach`]).
 ///

@@ -8,7 +8,9 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use loom::thread;
-use tidegate_channel::{bounded, Operation, Receiver, RecvError, SendError, Sender};
+use tidegate_channel::{
+    bounded, Operation, Parked as Close, Receiver, RecvError, SendError, Sender, WeakReceiver, WeakSender,
+};
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::timer::ManualClock;
 
@@ -22,6 +24,11 @@ pub(crate) enum Act {
     TrySend,
     TryRecv,
     Close,
+    CloseAdmit,
+    /// Waits for the close.
+    Closed,
+    /// Polls a send once and withdraws it.
+    Withdraw,
     /// Polls an operation once and drops it: unparked, parked, or delivered meanwhile.
     DropSend,
     DropRecv,
@@ -35,14 +42,17 @@ pub(crate) enum Act {
     /// The last drop of a side, or the drop of the last but the operations'.
     LastTx,
     LastRx,
+    /// A weak half becomes one, if there still is one, and goes.
+    UpgradeTx,
+    UpgradeRx,
     Len,
 }
 
-pub(crate) const ACTS: [Act; 14] = {
+pub(crate) const ACTS: [Act; 19] = {
     use Act::*;
     [
-        Send, Recv, TrySend, TryRecv, Close, DropSend, DropRecv, DropParked, PollParked, TimeOut, Cancel, LastTx,
-        LastRx, Len,
+        Send, Recv, TrySend, TryRecv, Close, CloseAdmit, Closed, Withdraw, DropSend, DropRecv, DropParked, PollParked,
+        TimeOut, Cancel, LastTx, LastRx, UpgradeTx, UpgradeRx, Len,
     ]
 };
 
@@ -72,9 +82,18 @@ pub(crate) struct Case {
     pub(crate) spurious: bool,
 }
 
+impl Case {
+    /// One preemption less: twice as long, or alike.
+    fn is_lighter(&self) -> bool {
+        let two = matches!(self.start.parked, Parked::Sends(2..) | Parked::Receives(2..));
+        self.spurious || self.start.cap > 1 || two
+    }
+}
+
 enum Op {
     Send(usize, Pin<Box<dyn Future<Output = Result<(), SendError<Counted>>> + Send>>),
     Recv(Pin<Box<dyn Future<Output = Result<Counted, RecvError>> + Send>>),
+    Closed(Pin<Box<dyn Future<Output = ()> + Send>>),
 }
 
 struct Running {
@@ -132,6 +151,7 @@ impl Seen {
                 }
                 Poll::Pending => false,
             },
+            Op::Closed(closed) => closed.look_with(&running.waker).is_ready(),
         };
         assert!(!(over && must_be_woken) || running.woken.count() > 0, "it ended, and its task was not woken");
         (!over).then_some(running)
@@ -155,8 +175,9 @@ struct Hand {
     value: Option<Counted>,
     clock: Option<Arc<ManualClock>>,
     token: Option<CancelToken>,
+    weak: Option<(WeakSender<Counted>, WeakReceiver<Counted>)>,
     spurious: bool,
-    /// What may come on top of the capacity: a returned delivery.
+    /// What may come on top of the capacity: returned deliveries, admitted sends.
     extra: usize,
 }
 
@@ -202,6 +223,25 @@ fn act(act: Act, mut hand: Hand) -> Seen {
             seen.end_receive(end);
         }
         Act::Close => drop(hand.rx.as_ref().unwrap().close().then_some(())),
+        Act::CloseAdmit => drop(hand.rx.as_ref().unwrap().close_with(Close::Admit).then_some(())),
+        Act::Closed => {
+            let tx = hand.tx.take().unwrap();
+            let op = Op::Closed(Box::pin(async move { tx.closed().await }));
+            let parked = begin(&mut seen, op, hand.spurious);
+            seen.pending.extend(parked);
+        }
+        Act::Withdraw => {
+            let value = hand.value.take().unwrap();
+            let id = value.id;
+            let mut send = Box::pin(hand.tx.take().unwrap().into_send(value));
+            match send.look() {
+                Poll::Ready(end) => seen.end_send(id, end),
+                Poll::Pending => match send.as_mut().withdraw() {
+                    Some(value) => seen.end_send(id, Err(SendError::Cancelled(value))),
+                    None => seen.sent.push(id),
+                },
+            }
+        }
         Act::Len => {
             let rx = hand.rx.as_ref().unwrap();
             assert!(rx.len() <= rx.capacity() + hand.extra);
@@ -229,6 +269,8 @@ fn act(act: Act, mut hand: Hand) -> Seen {
         }
         Act::LastTx => drop(hand.tx.take()),
         Act::LastRx => drop(hand.rx.take()),
+        Act::UpgradeTx => drop(hand.weak.take().unwrap().0.upgrade()),
+        Act::UpgradeRx => drop(hand.weak.take().unwrap().1.upgrade()),
     }
     seen
 }
@@ -266,11 +308,21 @@ impl World {
         if let Some(rx) = &self.rx {
             assert!(!stuck(send, &self.seen.pending) || rx.len() >= rx.capacity(), "a send is parked beside room");
             assert!(!stuck(receive, &self.seen.pending) || rx.is_empty(), "a receive is parked beside a value");
+            let side = (stuck(send, &self.seen.pending), stuck(receive, &self.seen.pending));
+            assert_ne!(side, (true, true), "a send and a receive should meet");
+            let count = |is: fn(&Op) -> bool| self.seen.pending.iter().filter(|running| is(&running.op)).count();
+            assert_eq!((rx.parked_senders(), rx.parked_receivers()), (count(send), count(receive)));
+            let tx_left = self.tx.is_some() || side.0 || stuck(|op| matches!(op, Op::Closed(_)), &self.seen.pending);
+            assert!(rx.is_closed() || tx_left, "the last sender has gone");
         }
         let in_threads = self.seen.received.len();
         self.drain();
         self.check_order(in_threads, case);
         self.check_values(closed || case.acts.contains(&Act::LastRx));
+        if self.rx.is_none() && self.seen.pending.is_empty() {
+            // G7: the last receiver, or a close that lets sends in beside it, drops what is buffered, at once.
+            self.ledger.settled();
+        }
         self.feed(closed);
         let ledger = self.ledger.clone();
         drop(self);
@@ -287,7 +339,8 @@ impl World {
                 self.seen.pending.extend(still);
             }
         }
-        assert!(self.seen.pending.iter().all(|running| matches!(running.op, Op::Recv(_))), "a send sleeps for ever");
+        let sleeps = self.seen.pending.iter().any(|running| matches!(running.op, Op::Send(..)));
+        assert!(!sleeps, "a send sleeps for ever");
         self.rx = Some(rx);
     }
 
@@ -328,16 +381,23 @@ impl World {
         }
     }
 
-    /// Who is still parked to receive is served by the next sends, in order.
+    /// Who is still parked to receive is served by the next sends, in order; who waits for the close, by that.
     fn feed(&mut self, closed: bool) {
         assert!(!closed || self.seen.pending.is_empty());
-        let Some(tx) = &self.tx else { return assert!(self.seen.pending.is_empty()) };
-        let pending = std::mem::take(&mut self.seen.pending);
-        for _ in &pending {
-            assert!(tx.try_send(self.ledger.value(self.made)).is_ok());
+        let (waits, pending): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.seen.pending).into_iter().partition(|running| matches!(running.op, Op::Closed(_)));
+        let mut waits = Some(waits).filter(|waits| !waits.is_empty());
+        match &self.tx {
+            Some(tx) => pending.iter().for_each(|_| assert!(tx.try_send(self.ledger.value(self.made)).is_ok())),
+            // These held the last sender.
+            None => assert!(waits.take().is_some() || pending.is_empty()),
         }
         for running in pending {
             assert!(self.seen.look(running, true).is_none(), "a parked receive was not served");
+        }
+        for running in waits.into_iter().flatten() {
+            let _was_first = self.tx.as_ref().is_some_and(Sender::close);
+            assert!(self.seen.look(running, true).is_none(), "a wait for the close goes on after it");
         }
     }
 }
@@ -421,25 +481,29 @@ pub(crate) fn run(case: &Case) {
     let gives_back = case.acts.iter().any(|act| matches!(act, Act::DropParked | Act::DropRecv)) && sends == 0;
     world.returns = gives_back || parked == Parked::Delivered;
     let token = Some(token);
+    let upgrades = case.acts.iter().any(|act| matches!(act, Act::UpgradeTx | Act::UpgradeRx));
+    let weak = upgrades.then(|| (world.tx.as_ref().unwrap().downgrade(), world.rx.as_ref().unwrap().downgrade()));
+    let extra = if case.acts.contains(&Act::CloseAdmit) { sends + 2 } else { usize::from(sends == 0) };
     let hands: Vec<_> = case
         .acts
         .iter()
         .map(|act| {
-            let value = matches!(act, Act::Send | Act::DropSend | Act::TrySend).then(|| {
+            let value = matches!(act, Act::Send | Act::DropSend | Act::TrySend | Act::Withdraw).then(|| {
                 world.made += 1;
                 world.ledger.value(world.made - 1)
             });
             let takes_parked = matches!(act, Act::DropParked | Act::PollParked) && !world.seen.pending.is_empty();
             Hand {
-                tx: value.is_some().then(|| world.tx.clone().unwrap()),
-                rx: matches!(act, Act::Recv | Act::DropRecv | Act::TryRecv | Act::Close | Act::Len)
+                tx: (value.is_some() || *act == Act::Closed).then(|| world.tx.clone().unwrap()),
+                rx: matches!(act, Act::Recv | Act::DropRecv | Act::TryRecv | Act::Close | Act::CloseAdmit | Act::Len)
                     .then(|| world.rx.clone().unwrap()),
                 parked: takes_parked.then(|| world.seen.pending.remove(0)),
                 value,
                 clock: clock.clone().filter(|_| *act == Act::TimeOut),
                 token: token.clone().filter(|_| *act == Act::Cancel),
+                weak: weak.clone().filter(|_| matches!(act, Act::UpgradeTx | Act::UpgradeRx)),
                 spurious: case.spurious,
-                extra: usize::from(sends == 0),
+                extra,
             }
         })
         .collect();
@@ -466,6 +530,9 @@ pub(crate) fn run(case: &Case) {
     world.check_turns();
     world.finish(case);
     drop((clock, token));
+    if let Some((tx, rx)) = weak {
+        assert!(tx.upgrade().is_none() && rx.upgrade().is_none());
+    }
 }
 
 impl World {
@@ -496,10 +563,11 @@ pub(crate) fn on_a_large_stack<R: Send + 'static>(f: impl FnOnce() -> R + Send +
 
 /// Explores a case.
 pub(crate) fn explore(case: Case) {
-    eprintln!("{case:?}");
+    let (name, before) = (format!("{case:?}"), std::time::Instant::now());
+    eprintln!("{name}");
     let mut builder = loom::model::Builder::new();
     let bound = *builder.preemption_bound.get_or_insert(2);
-    if case.acts.len() > 2 {
+    if case.acts.len() > 2 || case.is_lighter() {
         // Minutes and more at 2.
         builder.preemption_bound = Some(bound - 1);
     }
@@ -508,4 +576,5 @@ pub(crate) fn explore(case: Case) {
         let case = case.clone();
         on_a_large_stack(move || run(&case)).join().unwrap();
     });
+    eprintln!("  {:?}", before.elapsed());
 }

@@ -13,7 +13,6 @@ fn two_senders_one_receiver() {
         three(1, filled, Parked::Nobody, [Act::Send, Act::Send, Act::Recv]);
         three(1, filled, Parked::Nobody, [Act::TrySend, Act::Send, Act::TryRecv]);
     }
-    three(1, 1, Parked::Sends(1), [Act::Send, Act::TrySend, Act::Recv]);
     three(2, 1, Parked::Nobody, [Act::Send, Act::Send, Act::Recv]);
 }
 
@@ -48,4 +47,25 @@ fn every_end_at_once() {
 fn len_beside_an_admission() {
     three(1, 1, Parked::Sends(1), [Act::Recv, Act::TryRecv, Act::Len]);
     three(1, 1, Parked::Nobody, [Act::Send, Act::TryRecv, Act::Len]);
+}
+
+/// G7, C3, C4: an admission beside a receive, beside the end of the parked send, beside the last receiver's drop.
+#[test]
+fn an_admission_beside_everything() {
+    for cap in [0, 1] {
+        three(cap, cap, Parked::Sends(1), [Act::CloseAdmit, Act::Recv, Act::Cancel]);
+        three(cap, cap, Parked::Sends(1), [Act::CloseAdmit, Act::TryRecv, Act::LastRx]);
+        three(cap, cap, Parked::Sends(1), [Act::CloseAdmit, Act::Cancel, Act::LastRx]);
+    }
+    three(1, 1, Parked::Sends(1), [Act::CloseAdmit, Act::DropRecv, Act::TryRecv]);
+}
+
+/// G1, G2: without a buffer, two against one; and a meeting beside what would end it.
+#[test]
+fn a_rendezvous_of_three() {
+    three(0, 0, Parked::Nobody, [Act::Send, Act::Send, Act::Recv]);
+    three(0, 0, Parked::Nobody, [Act::Send, Act::Recv, Act::DropRecv]);
+    three(0, 0, Parked::Receives(1), [Act::Send, Act::Recv, Act::DropParked]);
+    three(0, 0, Parked::Sends(1), [Act::Recv, Act::Cancel, Act::Close]);
+    three(0, 0, Parked::Receives(1), [Act::Send, Act::Cancel, Act::Close]);
 }

@@ -8,9 +8,8 @@ use std::time::Duration;
 use tidegate_channel::{Operation, OwnedReceiving, OwnedSending, Parked, Receiver, RecvError, SendError, Sender};
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::{Cancellable, Timed, Unlimited};
-use tidegate_wait::timer::ManualClock;
 
-use crate::flavors::{drain, each_flavor, each_manner, Flavor, Waiting};
+use crate::flavors::{drain, each_flavor, each_manner, with_shared_clock, Flavor, Waiting};
 use crate::support::{on_first_wake, Counted, Ledger, Look};
 
 const MS: Duration = Duration::from_millis(1);
@@ -157,8 +156,7 @@ fn park_limited(
 #[test]
 fn sends_leave_during_an_admission() {
     each_flavor(|flavor| {
-        let clock = Arc::new(ManualClock::new());
-        clock.enter(|| {
+        with_shared_clock(|clock| {
             let (ledger, token) = (Ledger::default(), CancelToken::new());
             let (tx, rx) = flavor.make();
             flavor.fill(&tx, |n| ledger.value(1000 + n));

@@ -267,8 +267,10 @@ fn reentrant_wakers() {
     each_flavor(|flavor| {
         let (tx, rx) = flavor.make::<u8>();
         let (woken, waker) = Woken::new();
-        // The waits borrow these, and are reached from a waker: leaked, for a `'static` borrow.
-        let half: &'static Sender<u8> = Box::leak(Box::new(tx));
+        // The waits borrow this half, and are reached from a waker, which lives for ever.
+        let raw = Box::into_raw(Box::new(tx));
+        // SAFETY: freed below, after whatever borrows it.
+        let half: &'static Sender<u8> = unsafe { &*raw };
         let line = Arc::new(Mutex::new(Vec::<Option<Pin<Box<Closed<'static>>>>>::new()));
         let inside = line.clone();
         let mut first = Box::pin(half.closed());
@@ -289,8 +291,8 @@ fn reentrant_wakers() {
         line.lock().unwrap().iter_mut().flatten().for_each(Look::ends);
         first.ends();
         drop((first, line));
-        // SAFETY: made by `Box::leak` above; nothing borrows it any more.
-        drop(unsafe { Box::from_raw(std::ptr::from_ref(half).cast_mut()) });
+        // SAFETY: made by `Box::into_raw` above; nothing borrows it any more.
+        drop(unsafe { Box::from_raw(raw) });
     });
 }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tidegate_channel::{Operation, RecvError, SendError};
+use tidegate_channel::{Operation, Parked, RecvError, SendError};
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::Limit;
 use tidegate_wait::timer::ManualClock;
@@ -193,6 +193,52 @@ fn waits_leave(flavor: &Flavor, clock: &ManualClock, leaving: &Leaving) {
             _ => assert_eq!(wait.ends(), Err(Limit::Cancelled)),
         }
     }
+    assert_eq!(clock.armed(), 0);
+}
+
+/// G7: whoever leaves, those that stay are ended by a close, in order, in either mode; on both sides.
+#[test]
+fn who_stays_is_ended_by_the_close() {
+    each_flavor(|flavor| {
+        with_clock(|clock| {
+            for mode in [Parked::GiveBack, Parked::Admit] {
+                Leaving::all().for_each(|leaving| close_after(flavor, clock, &leaving, mode));
+            }
+        });
+    });
+}
+
+fn close_after(flavor: &Flavor, clock: &ManualClock, leaving: &Leaving, mode: Parked) {
+    let (tx, rx) = flavor.make();
+    flavor.fill(&tx, |n| 100 + n);
+    let (empty_tx, empty) = flavor.make::<u8>();
+    let log = WakeLog::default();
+    let limits = |place| leaving.limits(place);
+    let mut sends = line(leaving.n, |place| tx.send(place).timeout(limits(place).0).cancel_on_owned(limits(place).1));
+    let mut receives = line(leaving.n, |place| empty.recv().timeout(limits(place).0).cancel_on_owned(limits(place).1));
+    match leaving.way {
+        // A receive has nothing to withdraw: it is dropped.
+        Leave::Drop | Leave::Withdraw => leaving.who.iter().for_each(|&place| receives[place] = None),
+        _ => {}
+    }
+    leaving.leave(clock, &mut sends, |place, send| assert_eq!(send.withdraw(), Some(place)));
+    for &place in &leaving.staying() {
+        sends[place].as_mut().unwrap().parks_with(&log.waker(place));
+        receives[place].as_mut().unwrap().parks_with(&log.waker(100 + place));
+    }
+    assert!(rx.close_with(mode) && empty_tx.close_with(mode));
+    let staying = leaving.staying();
+    let expected: Vec<_> = staying.iter().copied().chain(staying.iter().map(|place| 100 + place)).collect();
+    assert_eq!(log.woken(), expected, "{} {mode:?}", leaving.name());
+    let admitted = mode == Parked::Admit;
+    for &place in &staying {
+        let expected = if admitted { Ok(()) } else { Err(SendError::Closed(place)) };
+        assert_eq!(sends[place].as_mut().unwrap().ends(), expected);
+        assert_eq!(receives[place].as_mut().unwrap().ends(), Err(RecvError::Closed));
+    }
+    let left = drain(&rx).0.split_off(flavor.capacity);
+    assert_eq!(left, if admitted { staying } else { Vec::new() });
+    drop((sends, receives));
     assert_eq!(clock.armed(), 0);
 }
 

@@ -9,7 +9,7 @@ use tidegate_wait::op::RawOperation;
 use tidegate_wait::timer::ManualClock;
 
 use crate::flavors::{drain, each_flavor, each_manner, with_clock, Flavor};
-use crate::support::{Look, Tasks};
+use crate::support::{Counted, Ledger, Look, Tasks};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -146,7 +146,8 @@ fn built_and_admitted<T: PartialEq + Debug + Copy>(flavor: &Flavor, make: impl F
 
 /// Large payloads stand on the stack several times in a debug build.
 fn on_a_large_stack(f: impl FnOnce() + Send + 'static) {
-    std::thread::Builder::new().stack_size(256 << 20).spawn(f).unwrap().join().unwrap();
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    std::thread::Builder::new().name(name).stack_size(256 << 20).spawn(f).unwrap().join().unwrap();
 }
 
 /// G10, CASES 20, 44: zero-sized payloads.
@@ -251,6 +252,52 @@ fn copies_in_progress_are_waited_for() {
         });
         assert_eq!(drain(&rx).0.len(), 0);
         assert!(seen.into_inner().unwrap().iter().all(|&times| times == 1));
+    });
+}
+
+/// G1, ELIO (cancel then close during that window: cancelled, no value; close then cancel: success or closed, once): while
+/// large values are being copied out, parked sends are cancelled and the channel is closed, in both orders.
+#[test]
+fn cancelled_and_closed_beside_a_copy() {
+    struct Large(Counted, #[allow(dead_code)] [u8; if cfg!(miri) { 300 } else { 40_000 }]);
+    let rounds = if cfg!(miri) { 4 } else { 60 };
+    each_flavor(|flavor| {
+        if flavor.capacity > 2 {
+            return flavor.skip("a long ring only puts the parked sends further from the copies");
+        }
+        for round in 0..rounds {
+            let (ledger, token) = (Ledger::default(), CancelToken::new());
+            let value = |id| Large(ledger.value(id), [id as u8; if cfg!(miri) { 300 } else { 40_000 }]);
+            let (tx, rx) = flavor.make();
+            flavor.fill(&tx, value);
+            let mut sends: Vec<_> =
+                (0..6).map(|n| Box::pin(tx.clone().into_send(value(10 + n)).cancel_on_owned(token.clone()))).collect();
+            sends.iter_mut().for_each(Look::parks);
+            let mut got = std::thread::scope(|scope| {
+                let receivers = [(); 2].map(|()| scope.spawn(|| rx.try_iter().map(|v| v.0.id).collect::<Vec<_>>()));
+                (0..round % 4).for_each(|_| std::thread::yield_now());
+                if round % 2 == 0 {
+                    token.cancel();
+                    tx.close();
+                } else {
+                    tx.close();
+                    token.cancel();
+                }
+                receivers.into_iter().flat_map(|receiver| receiver.join().unwrap()).collect::<Vec<_>>()
+            });
+            got.extend(rx.try_iter().map(|value| value.0.id));
+            for (n, send) in sends.iter_mut().enumerate() {
+                match send.ends() {
+                    Ok(()) => assert!(got.contains(&(10 + n))),
+                    Err(error) => {
+                        assert_eq!(error.is_cancelled(), round % 2 == 0);
+                        assert!(error.into_inner().0 == 10 + n && !got.contains(&(10 + n)));
+                    }
+                }
+            }
+            drop(sends);
+            ledger.settled();
+        }
     });
 }
 

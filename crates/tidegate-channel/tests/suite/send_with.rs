@@ -313,7 +313,8 @@ fn a_megabyte_in_its_place() {
             assert!(last.ends().is_ok());
         });
     };
-    std::thread::Builder::new().stack_size(32 << 20).spawn(test).unwrap().join().unwrap();
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    std::thread::Builder::new().name(name).stack_size(32 << 20).spawn(test).unwrap().join().unwrap();
 }
 
 /// It says whether it has been built.

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::fmt::Debug;
+use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ pub fn watched<R>(what: impl Debug + Send + 'static, f: impl FnOnce() -> R) -> R
         let guard = seen.0.lock().unwrap();
         let (over, _) = seen.1.wait_timeout_while(guard, limit, |over| !*over).unwrap();
         if !*over {
-            eprintln!("WATCHDOG: {what:?} hangs");
+            // Past the capture of a test's output, which dies with the process.
+            let _written = writeln!(std::io::stderr(), "WATCHDOG: {what:?} hangs");
             std::process::abort();
         }
     });

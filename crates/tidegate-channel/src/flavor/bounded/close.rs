@@ -3,9 +3,9 @@
 //! # What a close does
 //! | hold of the lock | `Parked::GiveBack` | `Parked::Admit` |
 //! | --- | --- | --- |
-//! | first | CLOSED; TXW cleared; all parked operations go to private lists | the same, but receives stay parked: values will come |
+//! | first | CLOSED; TXW cleared; parked sends and waits for the close go to private lists | the same |
 //! | each further, at most 32 operations | a send ends Closed, with its value; then a receive Closed; then a wait for the close Done | the first parked send ends Done: its value goes to the first parked receive, else to the overflow |
-//! | the last of an admission | – | `admitting` ends; receives that are still parked go the way of the left column |
+//! | the last of an admission | – | `admitting` ends; what is left goes the way of the left column |
 //!
 //! Wakers run between the holds. Order is kept: parked sends end first to last.
 //!
@@ -16,6 +16,8 @@
 //! - **E3** Receivers see the end only when ring, stash and overflow are empty *and* no admission runs: while one does, a
 //!   receive that finds nothing parks.
 //!   Nor while a permit is out: whoever ends the last one ends them ([`Handle::leave`]).
+//!   Parked receives stay in their list, with RXW, until their turn to end: a delivery that comes back between two holds
+//!   still finds them.
 //! - **E4** An admission that finds no receiver left stops: the values go back to their senders. What it had let in by
 //!   then is dropped by whoever comes last, the last receiver or the closing thread.
 //!
@@ -24,12 +26,12 @@
 use tidegate_wait::list::List;
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::Ordering;
-use tidegate_wait::waiter::{Kind, State, Ticket};
+use tidegate_wait::waiter::{Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::{WakeBatch, BATCH};
 
 use super::core::finish_delivered;
 use super::overflow::Room;
-use super::words::{CLOSED, PERMIT, RXW, TXW};
+use super::words::{CLOSED, LOCK, PERMIT, TXW};
 use super::Handle;
 
 /// What becomes of the sends that are parked when a channel is closed.
@@ -47,7 +49,6 @@ pub enum Parked {
 struct Closing<T> {
     channel: Handle<T>,
     tx: List,
-    rx: List,
     closed: List,
 }
 
@@ -60,7 +61,7 @@ impl<T> Handle<T> {
             core.unlock(tail);
             return false;
         }
-        let closing = Closing { channel: self, tx: List::new(), rx: List::new(), closed: List::new() };
+        let closing = Closing { channel: self, tx: List::new(), closed: List::new() };
         // SAFETY: the lock is held; `closing` stays where it is until it is dropped, at the end of this block.
         unsafe { closing.begin(tail, parked) };
         true
@@ -77,14 +78,14 @@ impl<T> Handle<T> {
         let core = self.core();
         // SAFETY: the lock is held.
         unsafe {
-            let mut tail = core.with_permit_flag(tail);
-            if tail & (CLOSED | PERMIT) != CLOSED || core.is_admitting() || core.rx().is_empty() {
+            let tail = core.with_permit_flag(tail);
+            let ends = tail & (CLOSED | PERMIT) == CLOSED && !core.is_admitting() && !core.rx().is_empty();
+            if !ends {
                 core.unlock(tail);
                 return;
             }
-            let closing = Closing { channel: self, tx: List::new(), rx: List::new(), closed: List::new() };
-            [&closing.tx, &closing.rx, &closing.closed].into_iter().for_each(|list| list.init());
-            closing.take_receivers(&mut tail);
+            let closing = Closing { channel: self, tx: List::new(), closed: List::new() };
+            [&closing.tx, &closing.closed].into_iter().for_each(|list| list.init());
             core.unlock(tail);
         }
     }
@@ -97,19 +98,18 @@ impl<T> Closing<T> {
     /// Under the lock, which is given back; `self` does not move any more.
     unsafe fn begin(&self, mut tail: u64, parked: Parked) {
         let core = self.channel.core();
+        // Before TXW goes: a receive that sees neither would find the channel open and empty, although a send is parked.
+        tail |= CLOSED;
+        core.store_tail(tail | LOCK);
         // Ordering: AcqRel; with TXW the head is frozen, without it fast receivers may move it at this moment (I4).
         core.head.0.fetch_and(!TXW, Ordering::AcqRel);
         // SAFETY: the lock is held.
         unsafe {
-            [&self.tx, &self.rx, &self.closed].into_iter().for_each(|list| list.init());
+            [&self.tx, &self.closed].into_iter().for_each(|list| list.init());
             core.tx().splice(&self.tx);
             core.closed().splice(&self.closed);
             let admit = parked == Parked::Admit && !self.tx.is_empty();
             core.set_admitting(admit);
-            tail |= CLOSED;
-            if !admit && core.permits() == 0 {
-                self.take_receivers(&mut tail);
-            }
             core.unlock(tail);
             if admit {
                 self.admit();
@@ -151,8 +151,14 @@ impl<T> Closing<T> {
         let core = channel.core();
         // SAFETY: the lock is held; parked sends hold their values.
         unsafe {
+            // Counted, not by the batch's room: a roused operation has no waker.
+            let mut ends = 0;
             // E4.
             while core.receivers().get() != 0 {
+                ends += 1;
+                if ends > BATCH {
+                    return true;
+                }
                 let Some(send) = self.tx.front() else { break };
                 if (*send).kind() == Kind::Permit {
                     // A slot of a closed channel is no use: refused in both modes.
@@ -186,35 +192,24 @@ impl<T> Closing<T> {
                 }
             }
             core.set_admitting(false);
-            if core.permits() == 0 {
-                self.take_receivers(tail);
-            }
         }
         false
-    }
-
-    /// Nothing will come any more: the parked receives go to the private list.
-    ///
-    /// # Safety
-    /// Under the lock.
-    unsafe fn take_receivers(&self, tail: &mut u64) {
-        // SAFETY: the lock is held.
-        unsafe { self.channel.core().rx().splice(&self.rx) };
-        *tail &= !RXW;
     }
 
     /// One hold: ends at most a batch of operations. False: none is left.
     ///
     /// # Safety
     /// Under the lock.
-    unsafe fn end_slice(&self, batch: &mut WakeBatch) -> bool {
+    unsafe fn end_slice(&self, tail: &mut u64, batch: &mut WakeBatch) -> bool {
         let core = self.channel.core();
         // SAFETY: the lock is held, and guards the private lists, too.
         unsafe {
-            while batch.has_room() {
+            // Counted, not by the batch's room: a roused operation has no waker.
+            for _ in 0..BATCH {
                 let (node, end) = if let Some(send) = core.pop(&self.tx, Kind::Send) {
                     (send, State::Closed)
-                } else if let Some(receive) = core.pop(&self.rx, Kind::Receive) {
+                } else if let Some(receive) = self.last_receive() {
+                    core.after_receiver_left(tail);
                     (receive, State::Closed)
                 } else if let Some(wait) = core.pop(&self.closed, Kind::Wait) {
                     (wait, State::Done(Ticket::new(0)))
@@ -229,6 +224,18 @@ impl<T> Closing<T> {
     }
 }
 
+impl<T> Closing<T> {
+    /// The first parked receive, if nothing can come for it any more (E3).
+    ///
+    /// # Safety
+    /// Under the lock, after an admission.
+    unsafe fn last_receive(&self) -> Option<*const Node> {
+        let core = self.channel.core();
+        // SAFETY: the caller's promise.
+        unsafe { (core.permits() == 0).then(|| core.pop(core.rx(), Kind::Receive)).flatten() }
+    }
+}
+
 impl<T> Drop for Closing<T> {
     fn drop(&mut self) {
         let core = self.channel.core();
@@ -240,11 +247,8 @@ impl<T> Drop for Closing<T> {
                 if core.is_admitting() {
                     // The admission unwound.
                     core.set_admitting(false);
-                    if core.permits() == 0 {
-                        self.take_receivers(&mut tail);
-                    }
                 }
-                self.end_slice(&mut batch)
+                self.end_slice(&mut tail, &mut batch)
             };
             core.unlock(tail);
             batch.run();

@@ -50,7 +50,7 @@ mod window;
 mod words;
 
 use ::core::fmt;
-use ::core::mem::{offset_of, MaybeUninit};
+use ::core::mem::offset_of;
 use ::core::ops::Deref;
 use ::core::ptr::NonNull;
 use alloc::alloc::{alloc_zeroed, dealloc, Layout};
@@ -141,7 +141,7 @@ impl<T> Channel<T> {
                     let slot = memory.byte_add(slots).cast::<Slot<T>>().add(index).as_ptr();
                     (&raw mut (*slot).stamp).write(AtomicU64::new(start));
                     #[cfg(loom)]
-                    (&raw mut (*slot).value).write(UnsafeCell::new(MaybeUninit::uninit()));
+                    (&raw mut (*slot).value).write(UnsafeCell::new(::core::mem::MaybeUninit::uninit()));
                 }
             }
         }
@@ -270,7 +270,24 @@ impl<T> Handle<T> {
     /// plus what was returned and admitted, never underflows.
     pub(crate) fn len(self) -> usize {
         let (ring, head) = self.ring_len();
-        ring + if head & STASH != 0 || self.is_closed() { self.beside_ring() } else { 0 }
+        match head & STASH != 0 || self.is_closed() {
+            true => self.whole_len(),
+            false => ring,
+        }
+    }
+
+    /// All three under the lock, in one moment: that of the look at the head. A value that moves from one to another
+    /// between two looks would be counted twice, or not at all.
+    fn whole_len(self) -> usize {
+        let tail = self.core.lock();
+        // Ordering: Acquire, as for every look at both words.
+        let head = self.core.head.0.load(Ordering::Acquire);
+        let ring = self.core.ring.distance(head, tail).min(self.core.ring.cap) as usize;
+        // SAFETY: the lock is held.
+        let beside = self.stash.with(|stash| unsafe { (*stash).len() })
+            + self.overflow.with(|overflow| unsafe { (*overflow).len() });
+        self.core.unlock(tail);
+        ring + beside
     }
 
     /// How many values the ring holds, and the head word of that moment.
@@ -306,15 +323,6 @@ impl<T> Handle<T> {
         full
     }
 
-    fn beside_ring(self) -> usize {
-        let tail = self.core.lock();
-        // SAFETY: the lock is held.
-        let len = self.stash.with(|stash| unsafe { (*stash).len() })
-            + self.overflow.with(|overflow| unsafe { (*overflow).len() });
-        self.core.unlock(tail);
-        len
-    }
-
     /// How many sends are parked.
     pub(crate) fn parked_senders(self) -> usize {
         self.core.parked().count(Kind::Send)
@@ -326,15 +334,60 @@ impl<T> Handle<T> {
     }
 
     /// Drops everything that is buffered, past panicking destructors, outside the lock. Claimed slots are awaited.
+    ///
+    /// Each value goes where it stands: it may be too large for the stack of whoever drops the last half, or gives the last
+    /// reference back.
     pub(crate) fn drain(self) {
+        let mut patience = Patience::new();
         loop {
-            let value: Place<T> = UnsafeCell::new(MaybeUninit::uninit());
-            match self.try_receive(&value) {
-                // SAFETY: just received.
-                Received::Value => contain(|| value.with_mut(|value| unsafe { (*value).assume_init_drop() })),
-                _ => return,
+            // Ordering: Acquire (both), as in `receive_fast` and for `unlock`.
+            let head = self.core.head.0.load(Ordering::Acquire);
+            let tail = self.core.tail.0.load(Ordering::Acquire);
+            if head & STASH != 0 || position(head) == position(tail) {
+                if !self.drop_beside_ring() {
+                    return;
+                }
+            } else if self.stamp(head).load(Ordering::Acquire) != self.core.ring.full(position(head)) {
+                patience.a_little();
+            } else {
+                self.drop_first(head);
             }
         }
+    }
+
+    /// Drops the value at this head in its slot, if nobody else was quicker to claim it. The channel is closed: no send
+    /// waits for the slot while the destructor runs.
+    fn drop_first(self, head: u64) {
+        let ring = self.core.ring;
+        // Ordering: AcqRel, as in `receive_fast`.
+        if self.core.head.0.compare_exchange(head, ring.next(head), Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            // SAFETY: the position is claimed, and its value published.
+            contain(|| unsafe { (*self.slot(head)).value.with_mut(|value| (*value).assume_init_drop()) });
+            // Ordering: Release, as in `receive_fast`.
+            self.stamp(head).store(ring.free(position(head)) + ring.lap(), Ordering::Release);
+        }
+    }
+
+    /// Drops a returned or an admitted value. False: there is none.
+    fn drop_beside_ring(self) -> bool {
+        let tail = self.core.lock();
+        // SAFETY: the lock is held.
+        let (returned, empty) = self.stash.with_mut(|stash| unsafe { ((*stash).pop(), (*stash).is_empty()) });
+        let mut admitted = None;
+        if returned.is_none() {
+            // SAFETY: as above.
+            admitted = self.overflow.with_mut(|overflow| unsafe { (*overflow).pop() });
+        } else if empty {
+            // Ordering: Release; STASH froze the head, but a plain store would need its position: an RMW.
+            self.core.head.0.fetch_and(!STASH, Ordering::Release);
+        }
+        self.core.unlock(tail);
+        let some = returned.is_some() || admitted.is_some();
+        contain(move || drop(returned));
+        if let Some(admitted) = admitted {
+            admitted.discard();
+        }
+        some
     }
 
     /// What a half shows of the channel. Never blocks for long: it may take the lock to count the stash.

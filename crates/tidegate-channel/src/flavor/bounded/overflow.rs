@@ -7,7 +7,6 @@ use alloc::boxed::Box;
 use core::ptr;
 
 use tidegate_wait::op::Place;
-use tidegate_wait::shim::UnsafeCell;
 use tidegate_wait::wake_batch::contain;
 
 /// Room for one value.
@@ -30,8 +29,15 @@ impl<T> Room<T> {
     /// Allocates until there is room for `n` values. Outside the lock.
     pub(super) fn reserve(&mut self, n: usize) {
         while self.len < n {
-            let value = UnsafeCell::new(core::mem::MaybeUninit::uninit());
-            self.first = Box::into_raw(Box::new(Entry { next: self.first, value }));
+            // Not through the stack, which a value may be too large for.
+            let entry = Box::into_raw(Box::<Entry<T>>::new_uninit()).cast::<Entry<T>>();
+            // SAFETY: the entry is ours. Its value is not initialized; loom's cell around it must be.
+            unsafe {
+                (&raw mut (*entry).next).write(self.first);
+                #[cfg(loom)]
+                (&raw mut (*entry).value).write(tidegate_wait::shim::UnsafeCell::new(core::mem::MaybeUninit::uninit()));
+            }
+            self.first = entry;
             self.len += 1;
         }
     }
@@ -125,12 +131,21 @@ impl<T> Admitted<T> {
             entry.value.with(|value| (*value).assume_init_read())
         }
     }
+
+    /// Drops the value in its place and frees the entry. Outside the lock.
+    pub(super) fn discard(self) {
+        // SAFETY: as above; the value is dropped once, past a panic of its destructor.
+        unsafe {
+            let entry = Box::from_raw(self.0);
+            contain(|| entry.value.with_mut(|value| (*value).assume_init_drop()));
+        }
+    }
 }
 
 impl<T> Drop for Overflow<T> {
     fn drop(&mut self) {
         while let Some(admitted) = self.pop() {
-            contain(move || drop(admitted.take()));
+            admitted.discard();
         }
     }
 }

@@ -376,7 +376,7 @@ impl<T> Handle<T> {
             self.core.unlock(tail);
             // Allocated outside the lock (G4).
             // SAFETY: the value is moved out of its place, once.
-            boxed = Some(Returned::new(ticket, unsafe { (*from).with(|from| (*from).assume_init_read()) }));
+            boxed = Some(unsafe { (*from).with(|from| Returned::from_place(ticket, (*from).as_ptr())) });
         }
     }
 
