@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 pub use tidegate_channel::{
-    bounded, rendezvous, try_bounded, Borrowed, CapacityError, Closed, Hold, Owned, OwnedReceiving, OwnedSending,
-    Parked, Receiver, Receiving, RecvError, SendError, Sender, Sending, SendingWith, WeakReceiver, WeakSender,
+    bounded, rendezvous, try_bounded, Borrowed, CapacityError, Closed, Drain, Hold, Owned, OwnedPermit, OwnedReceiving,
+    OwnedRecvStream, OwnedReserving, OwnedSending, Parked, Permit, Receiver, Receiving, ReceivingMany, RecvError,
+    RecvStream, ReserveError, Reserving, SendError, Sender, Sending, SendingMany, SendingWith, Unsent, WeakReceiver,
+    WeakSender,
 };
-#[cfg(feature = "std")]
-pub use tidegate_channel::{IntoIter, Iter, TryIter};
 pub use tidegate_wait::{Limit, Operation};
 
 /// Cancel tokens: a tree, with reasons, guards and callbacks.

@@ -1,0 +1,211 @@
+//! A permit beside everything that may happen to its channel (M1–M4): its slot goes to the first in line, its value arrives,
+//! and nobody is left waiting who could go on.
+#![cfg(loom)]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use tidegate_channel::{bounded, OwnedPermit, OwnedReceiving, OwnedReserving, OwnedSending, Parked, Receiver, Sender};
+
+/// Counts its drops.
+struct Value(Arc<AtomicUsize>);
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+fn look<F: Future>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
+    future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Who stands in line when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Nobody,
+    Send,
+    Reserve,
+    SendThenReceive,
+    Receive,
+}
+
+/// What the other thread does meanwhile.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    TrySend,
+    TryRecv,
+    Recv,
+    TryReserve,
+    Close,
+    Admit,
+    DropFirst,
+    DropReceiver,
+}
+
+const LINES: [Line; 5] = [Line::Nobody, Line::Send, Line::Reserve, Line::SendThenReceive, Line::Receive];
+const EVENTS: [Event; 8] = [
+    Event::TrySend,
+    Event::TryRecv,
+    Event::Recv,
+    Event::TryReserve,
+    Event::Close,
+    Event::Admit,
+    Event::DropFirst,
+    Event::DropReceiver,
+];
+
+#[derive(Default)]
+struct Waiting {
+    send: Option<Pin<Box<OwnedSending<Value>>>>,
+    reserve: Option<Pin<Box<OwnedReserving<Value>>>>,
+    receives: Vec<Pin<Box<OwnedReceiving<Value>>>>,
+}
+
+struct World {
+    dropped: Arc<AtomicUsize>,
+    made: usize,
+}
+
+impl World {
+    fn value(&mut self) -> Value {
+        self.made += 1;
+        Value(self.dropped.clone())
+    }
+}
+
+fn run(capacity: usize, line: Line, event: Event, sends: bool) {
+    let mut world = World { dropped: Arc::default(), made: 0 };
+    let (tx, rx) = bounded::<Value>(capacity);
+    let permit = take(&tx);
+    for _ in 1..capacity {
+        assert!(tx.try_send(world.value()).is_ok());
+    }
+    let mut waiting = Waiting::default();
+    if matches!(line, Line::Send | Line::SendThenReceive) {
+        let mut send = Box::pin(tx.clone().into_send(world.value()));
+        assert!(look(&mut send).is_pending());
+        waiting.send = Some(send);
+    }
+    if line == Line::Reserve {
+        let mut reserve = Box::pin(tx.clone().into_reserve());
+        assert!(look(&mut reserve).is_pending());
+        waiting.reserve = Some(reserve);
+    }
+    if capacity == 1 && matches!(line, Line::Receive | Line::SendThenReceive) {
+        let mut receive = Box::pin(rx.clone().into_recv());
+        assert!(look(&mut receive).is_pending());
+        waiting.receives.push(receive);
+    }
+    let (value, extra) = (sends.then(|| world.value()), world.value());
+    let other = loom::thread::spawn(move || match value {
+        Some(value) => drop(permit.send(value)),
+        None => drop(permit),
+    });
+    let rx = act(event, &tx, rx, &mut waiting, extra);
+    other.join().unwrap();
+    settle(&tx, rx, waiting);
+    drop(tx);
+    assert_eq!(world.dropped.load(SeqCst), world.made, "each value was dropped once");
+}
+
+fn take(tx: &Sender<Value>) -> OwnedPermit<Value> {
+    match look(&mut Box::pin(tx.clone().into_reserve())) {
+        Poll::Ready(Ok(permit)) => permit,
+        _ => panic!("there was room"),
+    }
+}
+
+fn act(
+    event: Event,
+    tx: &Sender<Value>,
+    rx: Receiver<Value>,
+    waiting: &mut Waiting,
+    extra: Value,
+) -> Option<Receiver<Value>> {
+    match event {
+        Event::TrySend => drop(tx.try_send(extra)),
+        Event::TryRecv => drop(rx.try_recv()),
+        Event::Recv => {
+            let mut receive = Box::pin(rx.clone().into_recv());
+            if look(&mut receive).is_pending() {
+                waiting.receives.push(receive);
+            }
+        }
+        Event::TryReserve => drop(tx.try_reserve()),
+        Event::Close => drop(tx.close()),
+        Event::Admit => drop(tx.close_with(Parked::Admit)),
+        Event::DropFirst => {
+            waiting.send = None;
+            waiting.reserve = None;
+        }
+        Event::DropReceiver => {
+            waiting.receives.clear();
+            drop(rx);
+            return None;
+        }
+    }
+    Some(rx)
+}
+
+/// Both threads have gone, and no permit is left: whoever still waits must have a reason.
+fn settle(tx: &Sender<Value>, rx: Option<Receiver<Value>>, mut waiting: Waiting) {
+    let mut sender_waits = false;
+    if let Some(send) = &mut waiting.send {
+        sender_waits |= look(send).is_pending();
+    }
+    if let Some(reserve) = &mut waiting.reserve {
+        // A permit that it got is dropped here.
+        sender_waits |= look(reserve).is_pending();
+    }
+    if sender_waits {
+        assert!(tx.is_full() && !tx.is_closed() && rx.is_some(), "a sender waits beside room");
+    }
+    for receive in &mut waiting.receives {
+        if look(receive).is_pending() {
+            assert!(tx.is_empty() && !tx.is_closed(), "a receiver waits beside a value, or after the end");
+            assert_eq!(tx.parked_senders(), 0);
+        }
+    }
+    drop(waiting);
+    if let Some(rx) = rx {
+        while rx.try_recv().is_ok() {}
+        assert!(!tx.is_full(), "a slot was lost");
+    }
+}
+
+fn every(capacity: usize, sends: bool) {
+    for line in LINES {
+        if capacity > 1 && matches!(line, Line::Receive | Line::SendThenReceive) {
+            continue;
+        }
+        for event in EVENTS {
+            let mut model = loom::model::Builder::new();
+            model.preemption_bound = model.preemption_bound.or(Some(2));
+            model.check(move || run(capacity, line, event, sends));
+        }
+    }
+}
+
+#[test]
+fn a_permit_that_sends_capacity_1() {
+    every(1, true);
+}
+
+#[test]
+fn a_permit_that_is_dropped_capacity_1() {
+    every(1, false);
+}
+
+#[test]
+fn a_permit_that_sends_capacity_2() {
+    every(2, true);
+}
+
+#[test]
+fn a_permit_that_is_dropped_capacity_2() {
+    every(2, false);
+}
