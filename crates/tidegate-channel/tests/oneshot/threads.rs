@@ -9,7 +9,7 @@ use tidegate_wait::cancel::CancelToken;
 
 use crate::support::{within, Counted, Ledger, Look, Rng, Tasks};
 
-const ROUNDS: usize = if cfg!(miri) { 60 } else { 30_000 };
+const ROUNDS: usize = if cfg!(miri) { 24 } else { 30_000 };
 const LIMIT: Duration = Duration::from_secs(120);
 
 type Pair = (oneshot::Sender<Counted>, oneshot::Receiver<Counted>);
