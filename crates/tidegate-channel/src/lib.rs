@@ -3,7 +3,7 @@
 //! A blocked operation costs its payload plus a few words inside its own future, allocates nothing, ends in O(1)
 //! however it ends, and never loses a value: it is received, or handed back. [`bounded`] makes a channel;
 //! [`Sender::send`] and [`Receiver::recv`] are operations: futures that take limits ([`Operation::timeout`],
-//! [`Operation::cancel_on`]) and can block a thread instead ([`Operation::wait`]).
+//! [`Operation::cancel_on`]) and can block a thread instead ([`Operation::wait`]). [`oneshot`] is for a single value.
 //!
 //! # Examples
 //! ```
@@ -37,6 +37,7 @@ mod flavor;
 mod hold;
 #[cfg(feature = "std")]
 mod iter;
+pub mod oneshot;
 mod permit;
 mod receiver;
 mod receiving;
