@@ -22,6 +22,7 @@ use tidegate_channel::{unbounded, Operation, Receiver, RecvError, Sender};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Send,
+    SendTwo,
     Recv,
     TryRecv,
     /// Polls a receive once and drops it: parked, or delivered meanwhile.
@@ -54,6 +55,7 @@ struct Hand {
     tx: Option<Sender<Counted>>,
     rx: Option<Receiver<Counted>>,
     value: Option<Counted>,
+    second: Option<Counted>,
     parked: Option<(Receive, Arc<Woken>)>,
     sent: Vec<usize>,
     received: Vec<usize>,
@@ -72,6 +74,15 @@ impl Hand {
                 let mut send = Box::pin(self.tx.take().unwrap().into_send(value));
                 if send.ends().is_ok() {
                     self.sent.push(id);
+                }
+            }
+            SendTwo => {
+                let tx = self.tx.take().unwrap();
+                for value in [self.value.take(), self.second.take()].into_iter().flatten() {
+                    let id = value.id;
+                    if tx.try_send(value).is_ok() {
+                        self.sent.push(id);
+                    }
                 }
             }
             Permit => {
@@ -134,9 +145,10 @@ fn run(start: Start, acts: &[Act]) {
     let mut hands: Vec<_> = acts
         .iter()
         .map(|&act| Hand {
-            tx: matches!(act, Send | Permit).then(|| tx.clone().unwrap()),
+            tx: matches!(act, Send | SendTwo | Permit).then(|| tx.clone().unwrap()),
             rx: matches!(act, Recv | DropRecv | TryRecv | Close | Len).then(|| rx.clone().unwrap()),
-            value: matches!(act, Send | Permit).then(&mut value),
+            value: matches!(act, Send | SendTwo | Permit).then(&mut value),
+            second: (act == SendTwo).then(&mut value),
             parked: if act == DropParked { parked.take() } else { None },
             sent: Vec::new(),
             received: Vec::new(),
@@ -319,6 +331,21 @@ fn pairs_from_a_delivery() {
 fn three_receives() {
     explore(Start { at: 0, filled: 3, parked: false }, &[TryRecv, TryRecv, TryRecv], 2);
     explore(Start { at: 1, filled: 3, parked: false }, &[TryRecv, Recv, TryRecv], 1);
+}
+
+/// U5: the block that is left is entered again at once: by who crosses the next border, and sends one value more.
+#[test]
+fn a_block_is_used_again() {
+    explore(Start { at: 0, filled: 3, parked: false }, &[TryRecv, TryRecv, SendTwo], 2);
+    explore(Start { at: 2, filled: 3, parked: false }, &[TryRecv, TryRecv, SendTwo], 1);
+}
+
+/// U2: a sender that stops between its looks at tail and block, while another one crosses.
+#[test]
+fn a_send_beside_a_crossing() {
+    explore(Start { at: 0, filled: 0, parked: false }, &[Send, SendTwo], 3);
+    explore(Start { at: 0, filled: 0, parked: false }, &[SendTwo, SendTwo], 2);
+    explore(Start { at: 1, filled: 0, parked: false }, &[SendTwo, Recv], 2);
 }
 
 /// U1, U2: three senders meet at a border.

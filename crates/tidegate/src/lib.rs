@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub use tidegate_channel::{
-    bounded, rendezvous, try_bounded, Borrowed, CapacityError, Closed, Hold, Owned, OwnedReceiving, OwnedSending,
+    bounded, rendezvous, try_bounded, unbounded, Borrowed, CapacityError, Closed, Hold, Owned, OwnedReceiving, OwnedSending,
     Parked, Receiver, Receiving, RecvError, SendError, Sender, Sending, SendingWith, WeakReceiver, WeakSender,
 };
 #[cfg(feature = "std")]
