@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 
 pub use tidegate_channel::{
-    bounded, rendezvous, try_bounded, unbounded, Borrowed, CapacityError, Closed, Hold, Owned, OwnedReceiving, OwnedSending,
-    Parked, Receiver, Receiving, RecvError, SendError, Sender, Sending, SendingWith, WeakReceiver, WeakSender,
+    bounded, rendezvous, try_bounded, unbounded, Borrowed, CapacityError, Closed, Hold, Owned, OwnedReceiving,
+    OwnedSending, Parked, Receiver, Receiving, RecvError, SendError, Sender, Sending, SendingWith, WeakReceiver,
+    WeakSender,
 };
 #[cfg(feature = "std")]
 pub use tidegate_channel::{IntoIter, Iter, TryIter};
