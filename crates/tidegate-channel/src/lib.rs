@@ -1,7 +1,8 @@
 //! Channels in which waiting is cheap.
 //!
 //! A blocked operation costs its payload plus a few words inside its own future, allocates nothing, ends in O(1)
-//! however it ends, and never loses a value: it is received, or handed back. [`bounded`] makes a channel;
+//! however it ends, and never loses a value: it is received, or handed back. [`bounded`], [`rendezvous`] and
+//! [`unbounded`] make channels;
 //! [`Sender::send`] and [`Receiver::recv`] are operations: futures that take limits ([`Operation::timeout`],
 //! [`Operation::cancel_on`]) and can block a thread instead ([`Operation::wait`]). [`oneshot`] is for a single value.
 //!
@@ -121,6 +122,52 @@ pub fn try_bounded<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), Capac
 #[must_use]
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
     bounded(0)
+}
+
+/// A channel without a limit: a send never waits.
+///
+/// Values stand in blocks: of 64, or if they are large, of as many as fit into 64 KiB, at least one. An idle channel has one
+/// block. Another one is allocated when the last is full; one that has been received is kept for the next time, any
+/// further one freed. So a steady flow allocates nothing, and after a burst the memory is given back, but for the current
+/// block, a spare one, and a block for each receive that was under way when a block was last given back.
+///
+/// # Panics
+/// When there is no memory for the channel and its first block. A send that finds no memory for the next block ends like
+/// any other failed allocation (`handle_alloc_error`), with the channel as it was.
+///
+/// # Examples
+/// ```
+/// use tidegate_channel::{unbounded, Operation, RecvError};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (tx, rx) = unbounded();
+/// for n in 0..1_000 {
+///     tx.try_send(n)?;
+/// }
+/// drop(tx);
+/// assert_eq!(rx.len(), 1_000);
+/// for n in 0..1_000 {
+///     assert_eq!(rx.recv().wait()?, n);
+/// }
+/// assert_eq!(rx.recv().wait(), Err(RecvError::Closed));
+/// # Ok(())
+/// # }
+/// ```
+#[track_caller]
+#[must_use]
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+    unbounded_from(0)
+}
+
+/// An unbounded channel whose positions begin at the block of `first`: for a test of what happens after decades.
+#[doc(hidden)]
+#[track_caller]
+#[must_use]
+pub fn unbounded_from<T>(first: u64) -> (Sender<T>, Receiver<T>) {
+    match Channel::create_unbounded(first) {
+        Ok(channel) => halves(channel),
+        Err(error) => panic!("unbounded(): {error}"),
+    }
 }
 
 /// A channel whose positions begin in lap `first_lap`: for a test of what happens after decades.

@@ -186,13 +186,13 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// Is there no room? A channel of capacity 0 is always full.
+    /// Is there no room? A channel of capacity 0 is always full, an unbounded one never.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.channel().is_full()
     }
 
-    /// How many values the channel holds.
+    /// How many values the channel holds at most; `usize::MAX` if it is unbounded.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.channel().capacity()

@@ -51,7 +51,7 @@ impl<T> Sender<T> {
         unsafe { Handle::new(self.channel) }
     }
 
-    /// Sends `value`; waits while the channel is full.
+    /// Sends `value`; waits while the channel is full. (An unbounded one never is.)
     ///
     /// Parked sends are admitted in the order in which they parked; nobody passes them.
     ///
@@ -184,7 +184,8 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Reserves a slot, for a value that comes later; waits while the channel is full.
+    /// Reserves a slot, for a value that comes later; waits while the channel is full. In an unbounded channel a permit
+    /// is a promise only: receivers see the end of a closed channel after the last one.
     ///
     /// Reservations stand in line with sends. The order of values is that of [`Permit::send`], not of the reservations.
     /// While permits are out, every send takes the channel's lock: hold them for as long as it takes to make a value.
@@ -319,13 +320,13 @@ impl<T> Sender<T> {
         self.len() == 0
     }
 
-    /// Is there no room? A channel of capacity 0 is always full.
+    /// Is there no room? A channel of capacity 0 is always full, an unbounded one never.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.channel().is_full()
     }
 
-    /// How many values the channel holds.
+    /// How many values the channel holds at most; `usize::MAX` if it is unbounded.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.channel().capacity()

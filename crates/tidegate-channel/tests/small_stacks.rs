@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::thread;
 
-use tidegate_channel::{bounded, Parked, Receiver, Sender};
+use tidegate_channel::{bounded, unbounded, Parked, Receiver, Sender};
 use tidegate_wait::op::poll_once;
 
 /// Half of a thread's usual stack.
@@ -89,5 +89,18 @@ fn a_delivery_comes_back_on_a_small_stack() {
         drop(receive);
         assert_eq!(rx.len(), 1);
         drop(rx);
+    });
+}
+
+#[test]
+fn an_unbounded_channel_goes_on_a_small_stack() {
+    let (tx, rx) = on_a_large_stack(|| {
+        let (tx, rx) = unbounded::<Huge>();
+        (0..3).for_each(|n| assert!(tx.try_send([n; 4 << 20]).is_ok()));
+        (tx, rx)
+    });
+    on_a_small_stack(move || {
+        drop(rx);
+        assert_eq!(tx.len(), 0);
     });
 }

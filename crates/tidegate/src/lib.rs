@@ -3,10 +3,10 @@
 #![forbid(unsafe_code)]
 
 pub use tidegate_channel::{
-    bounded, oneshot, rendezvous, try_bounded, Borrowed, CapacityError, Closed, Drain, Hold, Owned, OwnedPermit,
-    OwnedReceiving, OwnedRecvStream, OwnedReserving, OwnedSending, Parked, Permit, Receiver, Receiving, ReceivingMany,
-    RecvError, RecvStream, ReserveError, Reserving, SendError, Sender, Sending, SendingMany, SendingWith, Unsent,
-    WeakReceiver, WeakSender,
+    bounded, oneshot, rendezvous, try_bounded, unbounded, Borrowed, CapacityError, Closed, Drain, Hold, Owned,
+    OwnedPermit, OwnedReceiving, OwnedRecvStream, OwnedReserving, OwnedSending, Parked, Permit, Receiver, Receiving,
+    ReceivingMany, RecvError, RecvStream, ReserveError, Reserving, SendError, Sender, Sending, SendingMany,
+    SendingWith, Unsent, WeakReceiver, WeakSender,
 };
 pub use tidegate_wait::{Limit, Operation};
 

@@ -1,3 +1,4 @@
 //! The kinds of channel, one a module.
 
 pub(crate) mod bounded;
+pub(crate) mod unbounded;

@@ -117,6 +117,10 @@ impl<T> Handle<T> {
     /// The batch is the caller's.
     unsafe fn send_run(self, batch: &mut Batch<T>) -> bool {
         let ring = self.core.ring;
+        if ring.is_unbounded() {
+            // SAFETY: each value is there, and counts as moved once it is taken.
+            return unsafe { self.send_run_to_block(batch.left().min(RUN), || batch.advance()) } != 0;
+        }
         // Ordering: Relaxed; the stamps and the CAS decide.
         let tail = self.core.tail.0.load(Ordering::Relaxed);
         let (mut end, mut count) = (tail, 0);
@@ -224,10 +228,19 @@ impl<T> Handle<T> {
     /// `out` has room for them (R4).
     fn receive_run(self, out: &mut Vec<T>, max: usize) -> usize {
         let ring = self.core.ring;
+        let max = max.min(RUN).min(out.capacity() - out.len());
+        if ring.is_unbounded() {
+            return self.receive_run_from_block(max, |from| {
+                // SAFETY: `out` has room; the value counts as moved.
+                unsafe {
+                    out.as_mut_ptr().add(out.len()).copy_from_nonoverlapping(from, 1);
+                    out.set_len(out.len() + 1);
+                }
+            });
+        }
         // Ordering: Relaxed; the stamps and the CAS decide.
         let head = self.core.head.0.load(Ordering::Relaxed);
         let (mut end, mut count) = (head, 0);
-        let max = max.min(RUN).min(out.capacity() - out.len());
         // Ordering: Acquire, as in `receive_fast`. A flag in the word matches no stamp.
         while count < max && self.stamp(end).load(Ordering::Acquire) == ring.full(end) {
             end = ring.next(end);

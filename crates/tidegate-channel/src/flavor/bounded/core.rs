@@ -1,4 +1,4 @@
-//! The part of a bounded channel that does not depend on the payload: index words, lock, lists, counts.
+//! The part of a channel that does not depend on the payload: index words, lock, lists, counts.
 //!
 //! # Who touches what
 //! ```text
@@ -8,6 +8,7 @@
 //!          parked                          the lock holder writes, anyone reads
 //!          refs, senders, receivers        anyone, by atomic counts
 //! line 2   head                            fast receivers by CAS; the lock holder
+//!          seen                            receivers of an unbounded channel
 //! ```
 //! The lock is a bit of `tail`. It is taken by `fetch_or`, so that fast senders can't starve it, and given back by a
 //! plain store: while it is set every fast send fails, and other lockers' `fetch_or` changes nothing.
@@ -24,29 +25,29 @@ use tidegate_wait::wake_batch::WakeBatch;
 
 use super::words::{Ring, LOCK, PERMIT, RXW, TXW};
 
-/// A cache line of its own, and the neighbour that the processor fetches with it.
-#[repr(align(128))]
-#[derive(Debug)]
-pub(super) struct Line<T>(pub(super) T);
-
-/// See the module's text.
+/// See the module's text. The two lines are a cache line each, and the neighbour that the processor fetches with it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Core {
     header: OwnerHeader,
-    pub(super) ring: Ring,
+    pub(in crate::flavor) ring: Ring,
     /// Whether looking again before parking can pay: enough slots, and another processor.
     pub(super) window: bool,
     /// Drops and frees the channel that this core begins.
     free: unsafe fn(*const Core),
-    pub(super) tail: TailLine,
-    pub(super) head: Line<AtomicU64>,
+    pub(in crate::flavor) tail: TailLine,
+    pub(in crate::flavor) head: HeadLine,
 }
+
+/// The head, and (unbounded) how far the receivers have seen the tail.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(in crate::flavor) struct HeadLine(pub(in crate::flavor) AtomicU64, pub(in crate::flavor) AtomicU64);
 
 /// The tail and what its lock protects.
 #[repr(C, align(128))]
 #[derive(Debug)]
-pub(super) struct TailLine(pub(super) AtomicU64, Locked);
+pub(in crate::flavor) struct TailLine(pub(in crate::flavor) AtomicU64, Locked);
 
 #[repr(C)]
 #[derive(Debug)]
@@ -105,7 +106,7 @@ const _: () = assert!(size_of::<Core>() == 384);
 unsafe impl Owner for Core {
     /// The tail word as it will be stored at the end of the hold, without `LOCK`.
     type Hold<'a> = u64;
-    const NAME: &'static str = "bounded channel";
+    const NAME: &'static str = "channel";
 
     #[inline]
     fn lock(&self) -> u64 {
@@ -152,7 +153,7 @@ unsafe impl Owner for Core {
 
 impl Core {
     /// A core with one sender and one receiver, whose positions begin at `start`. `init` must follow at its final place.
-    pub(super) fn new(ring: Ring, start: u64, free: unsafe fn(*const Core)) -> Core {
+    pub(in crate::flavor) fn new(ring: Ring, start: u64, free: unsafe fn(*const Core)) -> Core {
         Core {
             header: OwnerHeader::of::<Core>(),
             ring,
@@ -173,13 +174,13 @@ impl Core {
                     receivers: RefCount::new(1),
                 },
             ),
-            head: Line(AtomicU64::new(start)),
+            head: HeadLine(AtomicU64::new(start), AtomicU64::new(start)),
         }
     }
 
     /// # Safety
     /// Once, at the final place, before anybody else knows the core.
-    pub(super) unsafe fn init(&self) {
+    pub(in crate::flavor) unsafe fn init(&self) {
         // SAFETY: the caller's promise.
         unsafe {
             self.tail.1.tx.init();

@@ -40,14 +40,14 @@
 mod batch;
 mod close;
 mod closed;
-mod core;
+pub(super) mod core;
 mod overflow;
 mod permit;
 mod recv;
 mod rendezvous;
 mod send;
 mod window;
-mod words;
+pub(super) mod words;
 
 use ::core::fmt;
 use ::core::mem::offset_of;
@@ -71,17 +71,18 @@ pub(crate) use recv::Received;
 pub(crate) use send::Sent;
 
 use crate::error::CapacityError;
+use crate::flavor::unbounded::Blocks;
 use overflow::Overflow;
 use words::{position, Ring, CLOSED, MAX_CAPACITY, NO_SLOT, PERMIT, STASH};
 
 /// A slot: `stamp` says whose turn it is; the value belongs to whoever claimed the position that the stamp admits.
 #[repr(C)]
-struct Slot<T> {
-    stamp: AtomicU64,
-    value: Place<T>,
+pub(in crate::flavor) struct Slot<T> {
+    pub(in crate::flavor) stamp: AtomicU64,
+    pub(in crate::flavor) value: Place<T>,
 }
 
-/// A bounded channel, at the beginning of one allocation; the slots follow.
+/// A channel, at the beginning of one allocation; the slots of a bounded one follow.
 #[repr(C)]
 pub(crate) struct Channel<T> {
     core: Core,
@@ -89,6 +90,8 @@ pub(crate) struct Channel<T> {
     stash: UnsafeCell<Stash<T>>,
     /// Under the lock.
     overflow: UnsafeCell<Overflow<T>>,
+    /// Where an unbounded one has its slots.
+    pub(in crate::flavor) blocks: Blocks<T>,
 }
 
 // SAFETY: values move between threads, hence `T: Send`; nothing is shared but under the lock or by the stamps' protocol.
@@ -126,13 +129,7 @@ impl<T> Channel<T> {
         // SAFETY: fresh memory of the right layout. Zeroed slots are slots: their stamps admit lap 0, their values are
         // not initialized. Loom's atomics are not plain words and are made one by one, as are stamps of another lap.
         unsafe {
-            channel.write(Channel {
-                core: Core::new(ring, start, Self::free),
-                stash: UnsafeCell::new(Stash::new()),
-                overflow: UnsafeCell::new(Overflow::new()),
-            });
-            let channel = channel.as_ref();
-            channel.core.init();
+            Self::init(channel, Core::new(ring, start, Self::free), Blocks::none());
             if cap == 0 {
                 memory.byte_add(slots).cast::<AtomicU64>().write(AtomicU64::new(NO_SLOT));
             } else if cfg!(loom) || start != 0 {
@@ -146,6 +143,19 @@ impl<T> Channel<T> {
             }
         }
         Ok(channel)
+    }
+
+    /// Writes what channels of all kinds begin with.
+    ///
+    /// # Safety
+    /// The memory is there, for the channel to stay in; nobody knows it yet.
+    pub(in crate::flavor) unsafe fn init(channel: NonNull<Channel<T>>, core: Core, blocks: Blocks<T>) {
+        let (stash, overflow) = (UnsafeCell::new(Stash::new()), UnsafeCell::new(Overflow::new()));
+        // SAFETY: the caller's promise.
+        unsafe {
+            channel.write(Channel { core, stash, overflow, blocks });
+            channel.as_ref().core.init();
+        }
     }
 
     /// Drops what is left and frees the memory.
@@ -301,7 +311,7 @@ impl<T> Handle<T> {
             if position(self.core.tail.0.load(Ordering::Acquire)) == position(tail) {
                 let (distance, cap) = (self.core.ring.distance(head, tail), self.core.ring.cap);
                 if cfg!(any(loom, debug_assertions)) {
-                    assert!(distance <= cap + 1, "I7: head has passed tail");
+                    assert!(distance <= cap.saturating_add(1) && distance < PERMIT, "I7: head has passed tail");
                 }
                 // A slow receive advances the tail before the head: clamp.
                 return (distance.min(cap) as usize, head);
@@ -340,6 +350,9 @@ impl<T> Handle<T> {
     pub(crate) fn drain(self) {
         let mut patience = Patience::new();
         loop {
+            if self.core.ring.is_unbounded() && self.drop_from_block() {
+                continue;
+            }
             // Ordering: Acquire (both), as in `receive_fast` and for `unlock`.
             let head = self.core.head.0.load(Ordering::Acquire);
             let tail = self.core.tail.0.load(Ordering::Acquire);
@@ -347,7 +360,9 @@ impl<T> Handle<T> {
                 if !self.drop_beside_ring() {
                     return;
                 }
-            } else if self.stamp(head).load(Ordering::Acquire) != self.core.ring.full(position(head)) {
+            } else if self.core.ring.is_unbounded()
+                || self.stamp(head).load(Ordering::Acquire) != self.core.ring.full(position(head))
+            {
                 patience.a_little();
             } else {
                 self.drop_first(head);

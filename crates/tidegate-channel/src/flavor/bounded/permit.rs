@@ -31,6 +31,7 @@ use super::core::Patience;
 use super::overflow::Room;
 use super::words::{CLOSED, PERMIT, TXW};
 use super::Handle;
+use crate::flavor::unbounded::Next;
 
 /// How a reservation went.
 #[must_use]
@@ -120,6 +121,7 @@ impl<T> Handle<T> {
         let core = self.core();
         let mut patience = Patience::new();
         let mut room = Room::new();
+        let mut next = Next::new(self);
         loop {
             let mut tail = core.lock();
             // SAFETY: the lock is held; the caller's promises.
@@ -147,6 +149,15 @@ impl<T> Handle<T> {
                     }
                     core.unlock(tail);
                     room.reserve(1);
+                } else if core.ring.is_unbounded() {
+                    if let Some(slot) = self.claim(tail, &mut next) {
+                        core.set_permits(core.permits() - 1);
+                        self.leave(tail + 1);
+                        slot.fill(from);
+                        return true;
+                    }
+                    core.unlock(tail);
+                    next.allocate();
                 } else if self.is_free_slot(tail) {
                     let next = self.publish(tail, from);
                     core.set_permits(core.permits() - 1);

@@ -1,4 +1,4 @@
-//! Receiving from the bounded channel.
+//! Receiving from the bounded channel; where an unbounded one does otherwise, `flavor/unbounded/recv.rs`.
 
 use alloc::boxed::Box;
 use core::task::Waker;
@@ -57,6 +57,9 @@ impl<T> Handle<T> {
     #[inline(always)]
     pub(crate) fn receive_fast(self, to: *const Place<T>) -> bool {
         let ring = self.core.ring;
+        if ring.is_unbounded() {
+            return self.receive_from_block(to);
+        }
         // Ordering: Relaxed; the stamp and the CAS decide.
         let mut head = self.core.head.0.load(Ordering::Relaxed);
         loop {
@@ -158,7 +161,8 @@ impl<T> Handle<T> {
             let tail = self.core.tail.0.load(Ordering::Relaxed);
             let head = self.core.head.0.load(Ordering::Relaxed);
             let alone = tail & (LOCK | RXW | CLOSED) == 0 && head & (TXW | STASH) == 0;
-            if !alone || !window.look(|| self.core.tail.0.load(Ordering::Relaxed) != tail) {
+            let crossing = self.is_border(head) && position(tail) != position(head);
+            if !alone || crossing || !window.look(|| self.core.tail.0.load(Ordering::Relaxed) != tail) {
                 return false;
             }
             if self.receive_fast(to) {
@@ -181,6 +185,9 @@ impl<T> Handle<T> {
             if position(tail) == head {
                 // Closed is decided under the lock: a send that claimed before the close counts as delivered.
                 return if tail & CLOSED == 0 { Look::Empty } else { Look::Lock };
+            }
+            if self.is_border(head) {
+                return Look::Lock;
             }
             // In flight. Or the head is old: others are served, and the wait begins anew.
             if self.core.head.0.load(Ordering::Relaxed) != head {
@@ -228,6 +235,11 @@ impl<T> Handle<T> {
             return self.take_returned(tail, head, to, park);
         }
         if position(head) != position(tail) {
+            if self.is_border(head) {
+                // SAFETY: the lock is held, and the position at the head is claimed and nobody else's to take.
+                unsafe { self.cross(tail, head, to) };
+                return Hold::Ended(Received::Value);
+            }
             if head & TXW == 0 {
                 core.unlock(tail);
                 return Hold::Retry;

@@ -1,4 +1,4 @@
-//! Sending into the bounded channel.
+//! Sending into the bounded channel; where an unbounded one does otherwise, `flavor/unbounded/send.rs`.
 
 use core::task::Waker;
 
@@ -42,6 +42,10 @@ impl<T> Handle<T> {
     #[inline(always)]
     pub(crate) unsafe fn send_fast(self, from: *const Place<T>) -> bool {
         let ring = self.core.ring;
+        if ring.is_unbounded() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_to_block(from) };
+        }
         // Ordering: Relaxed; the stamp and the CAS decide.
         let mut tail = self.core.tail.0.load(Ordering::Relaxed);
         loop {
@@ -80,6 +84,10 @@ impl<T> Handle<T> {
     /// As for `send_fast`, if this returns `Done`.
     #[inline(never)]
     pub(crate) unsafe fn try_send_slow(self, from: *const Place<T>) -> Sent {
+        if self.core.ring.is_unbounded() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_unbounded(from, None) };
+        }
         let mut patience = Patience::new();
         loop {
             // Ordering: Acquire pairs with Release in `unlock`.
@@ -122,6 +130,9 @@ impl<T> Handle<T> {
     pub(crate) unsafe fn send_or_park(self, from: *const Place<T>, head: *const Head, waker: &Waker) -> Sent {
         // SAFETY: the caller's promise.
         unsafe {
+            if self.core.ring.is_unbounded() {
+                return self.send_unbounded(from, Some(head));
+            }
             if self.core.window && self.send_in_window(from) {
                 return Sent::Done;
             }
@@ -262,7 +273,7 @@ impl<T> Handle<T> {
     ///
     /// # Safety
     /// RXW is set; `from` holds a value, which is moved.
-    pub(super) unsafe fn hand_over(
+    pub(in crate::flavor) unsafe fn hand_over(
         self,
         mut tail: u64,
         from: *const Place<T>,

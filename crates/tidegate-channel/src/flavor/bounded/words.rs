@@ -18,37 +18,41 @@
 //! them: at 5 ns a message, 2^59 messages take 91 years of one channel running without a pause.
 
 /// Set by whoever holds the slow paths' lock; freezes the tail for fast senders.
-pub(super) const LOCK: u64 = 1 << 63;
+pub(in crate::flavor) const LOCK: u64 = 1 << 63;
 /// Receivers are parked (I2).
-pub(super) const RXW: u64 = 1 << 62;
+pub(in crate::flavor) const RXW: u64 = 1 << 62;
 /// No send is admitted any more.
-pub(super) const CLOSED: u64 = 1 << 61;
+pub(in crate::flavor) const CLOSED: u64 = 1 << 61;
 /// Slots are promised to permits.
-pub(super) const PERMIT: u64 = 1 << 60;
+pub(in crate::flavor) const PERMIT: u64 = 1 << 60;
 /// In `head`: senders are parked (I1).
 pub(super) const TXW: u64 = 1 << 63;
 /// In `head`: the stash is not empty (I5).
-pub(super) const STASH: u64 = 1 << 62;
+pub(in crate::flavor) const STASH: u64 = 1 << 62;
 
-const POSITION: u64 = (1 << 60) - 1;
+/// The bits of a position.
+pub(in crate::flavor) const POSITION: u64 = (1 << 60) - 1;
 
 /// The stamp of a channel without slots: never free, never full, as no word has all bits set.
 pub(super) const NO_SLOT: u64 = u64::MAX;
 
 const _: () = assert!(POSITION & (LOCK | RXW | CLOSED | PERMIT | TXW | STASH) == 0);
 
+/// The capacity of a channel that has blocks instead of a ring; see `flavor/unbounded/`.
+pub(in crate::flavor) const UNBOUNDED: u64 = u64::MAX;
+
 /// The largest capacity: 2^48.
 pub(super) const MAX_CAPACITY: u64 = 1 << 48;
 
 /// The position in an index word.
 #[inline(always)]
-pub(super) fn position(word: u64) -> u64 {
+pub(in crate::flavor) fn position(word: u64) -> u64 {
     word & POSITION
 }
 
 /// The geometry of a ring.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ring {
+pub(in crate::flavor) struct Ring {
     pub(super) cap: u64,
     /// `lap - 1`.
     mask: u64,
@@ -60,6 +64,17 @@ impl Ring {
     pub(super) fn new(cap: u64) -> Ring {
         let lap = (cap + 1).next_power_of_two();
         Ring { cap, mask: lap - 1, span: if cap == 0 { 0 } else { lap } }
+    }
+
+    /// Positions that are plain numbers, never a ring apart.
+    pub(in crate::flavor) fn unbounded() -> Ring {
+        Ring { cap: UNBOUNDED, mask: POSITION, span: POSITION + 1 }
+    }
+
+    /// Are there blocks instead of a ring?
+    #[inline(always)]
+    pub(in crate::flavor) fn is_unbounded(self) -> bool {
+        self.cap == UNBOUNDED
     }
 
     /// May positions begin here? Some laps before they would run into the flags.
@@ -133,6 +148,16 @@ mod tests {
                 at = ring.next(at);
             }
         }
+    }
+
+    #[test]
+    fn plain_numbers_are_never_full() {
+        let ring = Ring::unbounded();
+        for (head, tail) in [(0, 0), (0, 1), (7, 1 << 59), (POSITION - 1, POSITION)] {
+            assert_eq!(ring.distance(head | STASH, tail | LOCK | RXW), tail - head);
+            assert!(!ring.is_full(head | TXW, tail | PERMIT));
+        }
+        assert!(ring.is_unbounded() && !Ring::new(MAX_CAPACITY).is_unbounded());
     }
 
     #[test]
