@@ -20,7 +20,8 @@ fn park_on_full<'t>(flavor: &Flavor, tx: &'t Sender<usize>, n: usize) -> Vec<Pin
 #[test]
 fn parked_sends_are_admitted_in_order() {
     each_flavor(|flavor| {
-        for (n, by_sender) in [1, 2, 31, 32, 33, 64, 65, 100].into_iter().zip([true, false].into_iter().cycle()) {
+        let sizes: &[usize] = if cfg!(miri) { &[1, 32, 65] } else { &[1, 2, 31, 32, 33, 64, 65, 100] };
+        for (&n, by_sender) in sizes.iter().zip([true, false].into_iter().cycle()) {
             let (tx, rx) = flavor.make();
             let mut sends = park_on_full(flavor, &tx, n);
             let log = WakeLog::default();

@@ -201,25 +201,28 @@ fn sends_leave_during_an_admission() {
 #[test]
 fn all_leave_during_an_admission() {
     each_flavor(|flavor| {
-        let (ledger, token) = (Ledger::default(), CancelToken::new());
-        let (tx, rx) = flavor.make();
-        flavor.fill(&tx, |n| ledger.value(1000 + n));
-        let line = park_limited(
-            &tx,
-            |n| ledger.value(n),
-            &token,
-            move |line| {
-                let all: Vec<_> = line.lock().unwrap().iter_mut().skip(1).map(Option::take).collect();
-                drop(all);
-            },
-        );
-        assert!(rx.close_with(Parked::Admit));
-        assert!(line.lock().unwrap()[0].as_mut().unwrap().ends().is_ok());
-        let (values, end) = drain(&rx);
-        assert_eq!((values.len(), end), (flavor.capacity + SLICE, RecvError::Closed));
-        line.lock().unwrap().clear();
-        drop(values);
-        ledger.settled();
+        with_shared_clock(|clock| {
+            let (ledger, token) = (Ledger::default(), CancelToken::new());
+            let (tx, rx) = flavor.make();
+            flavor.fill(&tx, |n| ledger.value(1000 + n));
+            let line = park_limited(
+                &tx,
+                |n| ledger.value(n),
+                &token,
+                move |line| {
+                    let all: Vec<_> = line.lock().unwrap().iter_mut().skip(1).map(Option::take).collect();
+                    drop(all);
+                },
+            );
+            assert!(rx.close_with(Parked::Admit));
+            assert!(line.lock().unwrap()[0].as_mut().unwrap().ends().is_ok());
+            let (values, end) = drain(&rx);
+            assert_eq!((values.len(), end), (flavor.capacity + SLICE, RecvError::Closed));
+            line.lock().unwrap().clear();
+            drop(values);
+            ledger.settled();
+            assert_eq!(clock.armed(), 0);
+        });
     });
 }
 

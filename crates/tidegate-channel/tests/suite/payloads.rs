@@ -179,9 +179,6 @@ fn small_and_odd() {
 fn over_aligned() {
     each_flavor(|flavor| {
         goes_every_way(flavor, Line);
-        if cfg!(miri) && flavor.capacity > 2 {
-            return flavor.skip("large rings of large slots are too slow under Miri");
-        }
         goes_every_way(flavor, |n| Page(bytes(n)));
     });
 }
