@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tidegate_wait::Operation;
 use tokio::task::{spawn, yield_now, JoinHandle};
 
 use crate::harness::stopwatch::{milliseconds, Stopwatch};
@@ -18,7 +19,8 @@ pub(crate) fn load() -> Load {
         shows:
             "a canary that sleeps 100 ms on a thread where 4,096 sends with a limit of 100 ms expire behind B parked \
                 ones: how long it slept, when all 4,096 tasks were done, and how many got their value back. All on one \
-                current-thread runtime of tokio, the canary on tokio's timer (`+own_sleep`: on ours).",
+                current-thread runtime of tokio, the canary on tokio's timer (`+own_sleep`: on ours). The same with \
+                receives, ours alone, the canary on our timer.",
         hides: "how timers of other runtimes fare; the time that the B tasks take to park.",
         max_rounds: 7,
         cells,
@@ -39,7 +41,56 @@ fn cells(scale: Scale) -> Vec<Cell> {
     peers::each(&mut all);
     all.add::<Tidegate, _>("tidegate+own_sleep", || tidegate_wait::timer::sleep(LIMIT));
     peers::each_own_timeout(&mut all);
+    for &parked in parked {
+        let case = format!("{parked} parked ahead of {TIMED} receives of 100 ms");
+        all.cells.push(Cell::new(case, Tidegate::NAME, move || runtimes::current_thread()?.block_on(receives(parked))));
+    }
     all.cells
+}
+
+/// The other side, ours alone: not every peer's receiver can be cloned.
+async fn receives(parked: usize) -> Run {
+    let (tx, rx) = tidegate_channel::bounded::<u64>(1);
+    let ahead = all_parked(parked, |_, begun| {
+        let receive = rx.clone().into_recv();
+        async move {
+            begun.fetch_add(1, Relaxed);
+            receive.await.is_ok()
+        }
+    })
+    .await;
+    let timed = all_parked(TIMED, |_, begun| {
+        let receive = rx.clone().into_recv().timeout(LIMIT);
+        async move {
+            begun.fetch_add(1, Relaxed);
+            receive.await
+        }
+    })
+    .await;
+    Failure::unless_equal("receives parked", rx.parked_receivers(), parked + TIMED)?;
+    let watch = Stopwatch::start();
+    let begin = Instant::now();
+    let canary = spawn(async move {
+        tidegate_wait::timer::sleep(LIMIT).await;
+        begin.elapsed()
+    });
+    let mut timed_out = 0;
+    for task in timed {
+        let end = task.await.map_err(|error| Failure::new(error.to_string()))?;
+        timed_out += usize::from(end == Err(tidegate_channel::RecvError::TimedOut));
+    }
+    let lap = watch.stop();
+    let canary = canary.await.map_err(|error| Failure::new(error.to_string()))?;
+    Failure::unless_equal("receives that timed out", timed_out, TIMED)?;
+    // Those ahead have kept their places.
+    for task in ahead {
+        tx.send(1).await.map_err(|error| Failure::new(error.to_string()))?;
+        Failure::unless_equal("a receive ahead got its value", task.await.unwrap_or(false), true)?;
+    }
+    Ok(vec![
+        Metric::new("canary", Unit::Milliseconds, milliseconds(canary)),
+        Metric::new("all done", Unit::Milliseconds, milliseconds(lap.wall)).with_cpu(milliseconds(lap.cpu)),
+    ])
 }
 
 impl Visitor for Cells {
