@@ -61,7 +61,8 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap()
 }
 
-/// G1, G2, G9: every value is received exactly once, in the order of its sender, whoever waits for it and how.
+/// G1, G9: every value is received exactly once, whoever waits for it and how. (Not in order: a delivery that is given up
+/// may come back after a later value was handed to another receive, G2.)
 #[test]
 fn all_at_once_on_one_channel() {
     each_flavor(|flavor| {
@@ -96,9 +97,6 @@ fn all_at_once_on_one_channel() {
         spawned.into_iter().for_each(|task| tokio.block_on(task).unwrap());
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         assert_eq!(seen.len(), 4);
-        for own in &seen {
-            (0..4).for_each(|sender| assert!(own.iter().filter(|id| *id / 1000 == sender).is_sorted()));
-        }
         let mut all: Vec<_> = seen.into_iter().flatten().collect();
         all.sort_unstable();
         assert_eq!(all, (0..4).flat_map(|sender| (0..EACH).map(move |n| 1000 * sender + n)).collect::<Vec<_>>());
