@@ -83,12 +83,13 @@ impl<T> Handle<T> {
     /// The same at a border. Not through the stack, which a value may be too large for.
     #[cold]
     fn drop_at_border(self) -> bool {
-        let place = Box::<Place<T>>::new_uninit();
-        #[cfg(loom)]
-        let place = Box::write(place, tidegate_wait::shim::UnsafeCell::new(core::mem::MaybeUninit::uninit()));
-        #[cfg(not(loom))]
-        // SAFETY: a cell around memory that is not initialized needs no initializing.
-        let place = unsafe { place.assume_init() };
+        let place = Box::into_raw(Box::<Place<T>>::new_uninit()).cast::<Place<T>>();
+        // SAFETY: a box's memory. A cell around memory that is not initialized needs no initializing, but for loom's.
+        let place = unsafe {
+            #[cfg(loom)]
+            place.write(tidegate_wait::shim::UnsafeCell::new(core::mem::MaybeUninit::uninit()));
+            Box::from_raw(place)
+        };
         let received = self.try_receive(&*place) == Received::Value;
         if received {
             // SAFETY: just received; dropped once.
