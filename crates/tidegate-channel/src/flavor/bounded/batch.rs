@@ -15,9 +15,9 @@ use core::task::Waker;
 
 use tidegate_wait::op::{Outbox, Place, Unlimited};
 use tidegate_wait::owner::Owner;
-use tidegate_wait::shim::{spin_loop, Ordering, UnsafeCell};
+use tidegate_wait::shim::{Ordering, UnsafeCell};
 use tidegate_wait::waiter::{Head, Kind, Node};
-use tidegate_wait::wake_batch::discard;
+use tidegate_wait::wake_batch::{contain, discard};
 
 use super::core::head_of;
 use super::words::{CLOSED, RXW, TXW};
@@ -66,20 +66,12 @@ impl<T> Batch<T> {
 
 impl<T> Drop for Batch<T> {
     fn drop(&mut self) {
-        // Not through `take_rest`: it allocates. One that panics leaves the others to be dropped by the next drop.
-        struct Rest<'a, T>(&'a mut Batch<T>);
-        impl<T> Drop for Rest<'_, T> {
-            fn drop(&mut self) {
-                while self.0.left() != 0 {
-                    let item = self.0.advance();
-                    // SAFETY: the value is there, and counts as gone from now on.
-                    tidegate_wait::wake_batch::contain(|| unsafe {
-                        (*item).with_mut(|item| (*item).assume_init_drop());
-                    });
-                }
-            }
+        // Not through `take_rest`: it allocates. One that panics must not keep the others.
+        while self.left() != 0 {
+            let item = self.advance();
+            // SAFETY: the value is there, and counts as gone from now on.
+            contain(|| unsafe { (*item).with_mut(|item| (*item).assume_init_drop()) });
         }
-        drop(Rest(self));
     }
 }
 
@@ -160,7 +152,6 @@ impl<T> Handle<T> {
                     refused => return refused,
                 }
             }
-            spin_loop();
         }
         Sent::Done
     }
@@ -183,11 +174,9 @@ impl<T> Handle<T> {
                 break sent;
             }
             // Cloned before the lock is taken (G5).
-            let mut ready = own.take().or_else(|| Some(waker.clone()));
+            own.get_or_insert_with(|| waker.clone());
             // SAFETY: the caller's promise.
-            let parked = unsafe { self.park_batch(head, &mut ready) };
-            own = ready;
-            if let Some(ended) = parked {
+            if let Some(ended) = unsafe { self.park_batch(head, &mut own) } {
                 break ended;
             }
         };
@@ -269,8 +258,10 @@ impl<T> Handle<T> {
     pub(crate) fn try_receive_many(self, out: &mut Vec<T>, max: usize) -> Received {
         let mut left = max;
         while left != 0 {
-            // R4.
-            out.reserve(left.min(self.len().max(1)));
+            // R4. The length is asked for only when there is no room left: it may take the lock.
+            if out.len() == out.capacity() {
+                out.reserve(left.min(self.len().max(1)));
+            }
             let run = self.receive_run(out, left);
             left -= run;
             if run != 0 {
@@ -279,7 +270,7 @@ impl<T> Handle<T> {
             let value: Place<T> = UnsafeCell::new(MaybeUninit::uninit());
             match self.try_receive(&value) {
                 Received::Value => {
-                    // SAFETY: just received. There is room: nothing was appended since it was reserved.
+                    // SAFETY: just received. There is room: nothing was appended since it was seen.
                     out.push(value.with(|value| unsafe { (*value).assume_init_read() }));
                     left -= 1;
                 }
