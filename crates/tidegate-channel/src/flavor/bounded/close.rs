@@ -19,7 +19,8 @@
 //!   Parked receives stay in their list, with RXW, until their turn to end: a delivery that comes back between two holds
 //!   still finds them.
 //! - **E4** An admission that finds no receiver left stops: the values go back to their senders. What it had let in by
-//!   then is dropped by whoever comes last, the last receiver or the closing thread.
+//!   then the last receiver drops: its drain takes the lock after its half is gone, so a hold of ours is before that drain,
+//!   or sees that nobody is left.
 //!
 //! Model: `model/bounded.pml`, process `Closer`. Tests: `tests/suite/close.rs`, `tests/loom_bounded/`.
 
@@ -255,10 +256,6 @@ impl<T> Drop for Closing<T> {
             if !left {
                 break;
             }
-        }
-        // E4: the last receiver may have drained before the last value was let in.
-        if core.receivers().get() == 0 {
-            self.channel.drain();
         }
     }
 }
