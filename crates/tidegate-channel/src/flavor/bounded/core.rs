@@ -35,6 +35,8 @@ pub struct Core {
     pub(super) window: bool,
     /// Drops and frees the channel that this core begins.
     free: unsafe fn(*const Core),
+    /// How far behind the beginning of its memory the channel stands.
+    pub(super) offset: usize,
     pub(in crate::flavor) tail: TailLine,
     pub(in crate::flavor) head: HeadLine,
 }
@@ -153,12 +155,13 @@ unsafe impl Owner for Core {
 
 impl Core {
     /// A core with one sender and one receiver, whose positions begin at `start`. `init` must follow at its final place.
-    pub(in crate::flavor) fn new(ring: Ring, start: u64, free: unsafe fn(*const Core)) -> Core {
+    pub(in crate::flavor) fn new(ring: Ring, start: u64, offset: usize, free: unsafe fn(*const Core)) -> Core {
         Core {
             header: OwnerHeader::of::<Core>(),
             ring,
             window: ring.cap >= 8 && super::window::pays(),
             free,
+            offset,
             tail: TailLine(
                 AtomicU64::new(start),
                 Locked {

@@ -99,6 +99,14 @@ unsafe impl<T: Send> Send for Channel<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Channel<T> {}
 
+/// What to ask the allocator for, so that there is room for `layout` somewhere in it, and zeroed memory need not be
+/// touched: above the alignment that it gives anyway, std allocates memory and writes the zeros itself.
+fn untouched(layout: Layout) -> Option<Layout> {
+    const ALIGN: usize = 2 * size_of::<usize>();
+    let slack = layout.align().saturating_sub(ALIGN);
+    Layout::from_size_align(layout.size().checked_add(slack)?, ALIGN).ok()
+}
+
 impl<T> Channel<T> {
     fn layout(cap: usize) -> Option<(Layout, usize)> {
         // Without slots, one stamp in the place of the first slot's.
@@ -123,13 +131,17 @@ impl<T> Channel<T> {
         let Some(start) = first_lap.checked_mul(ring.lap()).filter(|&start| ring.may_start(start)) else {
             return Err(CapacityError::TooMany);
         };
+        let raw = untouched(layout).ok_or(CapacityError::Layout)?;
         // SAFETY: the layout is not empty: it holds a channel.
-        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(CapacityError::OutOfMemory)?;
+        let base = NonNull::new(unsafe { alloc_zeroed(raw) }).ok_or(CapacityError::OutOfMemory)?;
+        let offset = base.addr().get().wrapping_neg() & (layout.align() - 1);
+        // SAFETY: `untouched` left room for it.
+        let memory = unsafe { base.byte_add(offset) };
         let channel = memory.cast::<Channel<T>>();
         // SAFETY: fresh memory of the right layout. Zeroed slots are slots: their stamps admit lap 0, their values are
         // not initialized. Loom's atomics are not plain words and are made one by one, as are stamps of another lap.
         unsafe {
-            Self::init(channel, Core::new(ring, start, Self::free), Blocks::none());
+            Self::init(channel, Core::new(ring, start, offset, Self::free), Blocks::none());
             if cap == 0 {
                 memory.byte_add(slots).cast::<AtomicU64>().write(AtomicU64::new(NO_SLOT));
             } else if cfg!(loom) || start != 0 {
@@ -173,9 +185,11 @@ impl<T> Channel<T> {
                     ::core::ptr::drop_in_place((&raw const (*channel.slot(index as u64)).stamp).cast_mut());
                 }
             }
-            let Some((layout, _)) = Self::layout(cap) else { unreachable!("it was allocated with this layout") };
+            let raw = Self::layout(cap).and_then(|(layout, _)| untouched(layout));
+            let Some(raw) = raw else { unreachable!("it was allocated with this layout") };
+            let base = this.cast::<u8>().sub((*this).core.offset);
             ::core::ptr::drop_in_place(this);
-            dealloc(this.cast(), layout);
+            dealloc(base, raw);
         }
     }
 

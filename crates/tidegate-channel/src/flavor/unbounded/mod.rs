@@ -120,7 +120,7 @@ impl<T> Channel<T> {
         // SAFETY: fresh memory of the right layout; nobody knows the block.
         unsafe {
             Block::open(block, first);
-            Self::init(channel, Core::new(Ring::unbounded(), first, Self::free_unbounded), Blocks::with(block));
+            Self::init(channel, Core::new(Ring::unbounded(), first, 0, Self::free_unbounded), Blocks::with(block));
         }
         Ok(channel)
     }
