@@ -17,11 +17,14 @@ pub struct WaitInfo {
     pub owner: &'static str,
     /// Which one: an id that is unique among the living.
     pub object: usize,
+    /// Something else may end the wait, too: a limit in time, a token.
+    pub is_limited: bool,
 }
 
 /// A runtime's side of the hooks; one for each of its threads.
 pub trait Hooks {
-    /// The current task is about to park. Called after the operation has parked, outside all locks; must not panic.
+    /// An operation of the current task is parked: since now, or still, after a poll that did not end it. Called outside
+    /// all locks; must not panic.
     fn parked(&self, wait: WaitInfo);
 
     /// Takes one unit of the current poll's budget. False: it is used up, and the operation yields once although it

@@ -16,6 +16,7 @@
 //! - **O3** Whoever calls through the vtable without being the operation's own task holds a reference on the owner's
 //!   memory ([`Owner::retain`]): a leaked operation keeps its node for ever, but not its owner.
 
+use core::ptr::NonNull;
 use core::task::Waker;
 
 use crate::shim::Ordering;
@@ -26,13 +27,40 @@ use crate::wake_batch::WakeBatch;
 #[repr(C)]
 #[derive(Debug)]
 pub struct OwnerHeader {
-    vtable: &'static OwnerVTable,
+    /// Good for ever. Not a reference: an owner's table may be the beginning of a longer one.
+    vtable: NonNull<OwnerVTable>,
 }
+
+// SAFETY: a pointer to a table that nobody writes.
+unsafe impl Send for OwnerHeader {}
+// SAFETY: as above.
+unsafe impl Sync for OwnerHeader {}
 
 impl OwnerHeader {
     /// The header of an owner of type `O`.
     pub const fn of<O: Owner>() -> OwnerHeader {
-        OwnerHeader { vtable: O::VTABLE }
+        // SAFETY: a reference is not null.
+        OwnerHeader { vtable: unsafe { NonNull::new_unchecked(core::ptr::from_ref(O::VTABLE).cast_mut()) } }
+    }
+
+    /// The header of an owner whose table begins a longer one (a task's).
+    ///
+    /// # Safety
+    /// `vtable` is good for ever and was made by [`OwnerVTable::of`] for the owner's type.
+    pub const unsafe fn with_table(vtable: NonNull<OwnerVTable>) -> OwnerHeader {
+        OwnerHeader { vtable }
+    }
+
+    /// The table, for whoever knows what it begins.
+    #[inline(always)]
+    pub const fn table(&self) -> NonNull<OwnerVTable> {
+        self.vtable
+    }
+
+    #[inline(always)]
+    fn vtable(&self) -> &'static OwnerVTable {
+        // SAFETY: good for ever, and never written.
+        unsafe { self.vtable.as_ref() }
     }
 }
 
@@ -45,6 +73,20 @@ pub struct OwnerVTable {
     retain: unsafe fn(*const OwnerHeader),
     release: unsafe fn(*const OwnerHeader),
     name: &'static str,
+}
+
+impl OwnerVTable {
+    /// The table for owners of type `O`.
+    pub const fn of<O: Owner>() -> OwnerVTable {
+        OwnerVTable {
+            settle: settle_erased::<O>,
+            refresh: refresh_erased::<O>,
+            rouse: rouse_erased::<O>,
+            retain: retain_erased::<O>,
+            release: release_erased::<O>,
+            name: O::NAME,
+        }
+    }
 }
 
 /// One who is waited for.
@@ -62,14 +104,7 @@ pub unsafe trait Owner: Sized {
     const NAME: &'static str;
 
     /// The table for this type.
-    const VTABLE: &'static OwnerVTable = &OwnerVTable {
-        settle: settle_erased::<Self>,
-        refresh: refresh_erased::<Self>,
-        rouse: rouse_erased::<Self>,
-        retain: retain_erased::<Self>,
-        release: release_erased::<Self>,
-        name: Self::NAME,
-    };
+    const VTABLE: &'static OwnerVTable = &OwnerVTable::of::<Self>();
 
     /// Takes the owner's lock.
     fn lock(&self) -> Self::Hold<'_>;
@@ -243,7 +278,7 @@ impl Held {
     /// The owner is alive.
     pub(crate) unsafe fn new(owner: *const OwnerHeader) -> Held {
         // SAFETY: the caller's promise.
-        unsafe { ((*owner).vtable.retain)(owner) };
+        unsafe { ((*owner).vtable().retain)(owner) };
         Held(owner)
     }
 
@@ -262,7 +297,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         // SAFETY: this is the reference that `new` added.
-        unsafe { ((*self.0).vtable.release)(self.0) }
+        unsafe { ((*self.0).vtable().release)(self.0) }
     }
 }
 
@@ -274,7 +309,7 @@ impl Head {
     /// As there.
     pub(crate) unsafe fn settle(this: *const Head, end: State, batch: &mut WakeBatch) -> Settled {
         // SAFETY: the caller's promise.
-        unsafe { ((*(*this).owner()).vtable.settle)((*this).owner(), &raw const (*this).node, end, batch) }
+        unsafe { ((*(*this).owner()).vtable().settle)((*this).owner(), &raw const (*this).node, end, batch) }
     }
 
     /// [`refresh`] through the owner's table.
@@ -283,7 +318,7 @@ impl Head {
     /// As there.
     pub(crate) unsafe fn refresh(this: *const Head, waker: &Waker) -> Refreshed {
         // SAFETY: the caller's promise.
-        unsafe { ((*(*this).owner()).vtable.refresh)((*this).owner(), &raw const (*this).node, waker) }
+        unsafe { ((*(*this).owner()).vtable().refresh)((*this).owner(), &raw const (*this).node, waker) }
     }
 
     /// Rouses the task through the owner's table.
@@ -292,13 +327,13 @@ impl Head {
     /// As for [`settle`].
     pub(crate) unsafe fn rouse(this: *const Head, batch: &mut WakeBatch) {
         // SAFETY: the caller's promise.
-        unsafe { ((*(*this).owner()).vtable.rouse)((*this).owner(), &raw const (*this).node, batch) }
+        unsafe { ((*(*this).owner()).vtable().rouse)((*this).owner(), &raw const (*this).node, batch) }
     }
 
     /// What a dump calls the owner.
     pub(crate) fn owner_name(&self) -> &'static str {
         // SAFETY: an operation keeps its owner alive (it borrows or holds it).
-        unsafe { (*self.owner()).vtable.name }
+        unsafe { (*self.owner()).vtable().name }
     }
 }
 

@@ -20,13 +20,14 @@
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
+use std::time::{Duration, Instant};
 
 use crate::shim::{spin_loop, AtomicU32, Ordering};
 
 #[cfg(loom)]
-use loom::sync::{Condvar, Mutex};
+use loom::sync::{Condvar, Mutex, MutexGuard as Guard};
 #[cfg(not(loom))]
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard as Guard};
 
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
@@ -87,8 +88,13 @@ impl Parker {
     /// Waits for the waker to be woken since the last `park`; may not return early.
     pub fn park(&self) {
         if !self.spin() {
-            self.sleep();
+            self.sleep(None);
         }
+    }
+
+    /// [`Parker::park`] for at most `limit`. True: it was woken.
+    pub fn park_timeout(&self, limit: Duration) -> bool {
+        self.spin() || self.sleep(Some(limit))
     }
 
     fn spin(&self) -> bool {
@@ -114,15 +120,23 @@ impl Parker {
         false
     }
 
-    fn sleep(&self) {
+    fn sleep(&self, limit: Option<Duration>) -> bool {
+        // Too far for the clock's range: for ever.
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
         let mut guard = lock(&self.shared.mutex);
         // Ordering: Acquire on failure pairs with Release in `wake_by_ref`; on success nothing is read.
         if self.shared.state.compare_exchange(EMPTY, PARKED, Ordering::Relaxed, Ordering::Acquire).is_ok() {
             while !self.take() {
-                guard = match self.shared.signal.wait(guard) {
-                    Ok(guard) => guard,
-                    Err(poisoned) => poisoned.into_inner(),
+                let Some(end) = end else {
+                    guard = self.shared.signal.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
+                    continue;
                 };
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    // Ordering: Acquire pairs with Release in `wake_by_ref`: its wake may have come just now.
+                    return self.shared.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED;
+                }
+                guard = wait_timeout(&self.shared.signal, guard, left);
             }
         } else {
             // NOTIFIED: only this thread stores the other two. A second wake may have come since the look above. A plain
@@ -131,16 +145,18 @@ impl Parker {
             // Ordering: Acquire pairs with Release in `wake_by_ref`, the latest one.
             self.shared.state.swap(EMPTY, Ordering::Acquire);
         }
+        true
     }
 }
 
-#[cfg(not(loom))]
-fn lock(mutex: &Mutex<()>) -> std::sync::MutexGuard<'_, ()> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+fn wait_timeout<'a>(signal: &Condvar, guard: Guard<'a, ()>, left: Duration) -> Guard<'a, ()> {
+    match signal.wait_timeout(guard, left) {
+        Ok((guard, _)) => guard,
+        Err(poisoned) => poisoned.into_inner().0,
+    }
 }
 
-#[cfg(loom)]
-fn lock(mutex: &Mutex<()>) -> loom::sync::MutexGuard<'_, ()> {
+fn lock(mutex: &Mutex<()>) -> Guard<'_, ()> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

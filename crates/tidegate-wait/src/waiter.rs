@@ -323,7 +323,7 @@ impl Node {
     ///
     /// # Safety
     /// Under the owner's lock, in state Init.
-    pub(crate) unsafe fn wait_unlinked(&self, kind: Kind, waker: Waker) {
+    pub unsafe fn wait_unlinked(&self, kind: Kind, waker: Waker) {
         // SAFETY: the caller's promise.
         unsafe {
             self.put_waker(waker);

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_wait::op::block_on;
 use tidegate_wait::parker::Parker;
@@ -33,6 +33,23 @@ fn many_wakes_are_one_token() {
     });
     parker.park();
     assert!(woken.load(Ordering::Relaxed), "returned early, or did not see what came before the wake");
+    other.join().unwrap();
+}
+
+/// A limited park ends at its limit, never early, or with a token; a token that comes later is the next park's.
+#[test]
+fn a_limited_park_ends_at_its_limit() {
+    let parker = Parker::new();
+    let limit = Duration::from_millis(5);
+    let before = Instant::now();
+    assert!(!parker.park_timeout(limit));
+    assert!(before.elapsed() >= limit);
+    assert!(!parker.park_timeout(Duration::ZERO));
+    parker.waker().wake_by_ref();
+    assert!(parker.park_timeout(Duration::ZERO));
+    let waker = parker.waker().clone();
+    let other = std::thread::spawn(move || waker.wake());
+    assert!(parker.park_timeout(Duration::MAX));
     other.join().unwrap();
 }
 

@@ -162,10 +162,7 @@ unsafe fn first_wait<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Pol
         if let Some(output) = O::park(this, cx.waker()) {
             return Poll::Ready(output);
         }
-        match arm_parked(this) {
-            None => Poll::Pending,
-            Some(end) => end_with(this, end),
-        }
+        arm(this)
     }
 }
 
@@ -176,7 +173,7 @@ unsafe fn first_wait<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Pol
 pub(crate) unsafe fn arm_parked<O: RawOperation>(this: *mut O) -> Option<State> {
     // SAFETY: the caller's promise.
     unsafe {
-        report_park(O::head(this), O::KIND);
+        report_park::<O>(this);
         arm_or_end(this)
     }
 }
@@ -185,7 +182,7 @@ pub(crate) unsafe fn arm_parked<O: RawOperation>(this: *mut O) -> Option<State> 
 unsafe fn arm<O: RawOperation>(this: *mut O) -> Poll<O::Output> {
     // SAFETY: pinned and parked by its own task.
     unsafe {
-        match arm_or_end(this) {
+        match arm_parked(this) {
             None => Poll::Pending,
             Some(end) => end_with(this, end),
         }
@@ -214,15 +211,20 @@ unsafe fn arm_or_end<O: RawOperation>(this: *mut O) -> Option<State> {
 
 #[cfg(feature = "std")]
 #[inline(always)]
-unsafe fn report_park(head: *mut Head, kind: Kind) {
+unsafe fn report_park<O: RawOperation>(this: *mut O) {
     // SAFETY: parked by its own task, which keeps it alive.
-    let head = unsafe { &*head };
-    crate::context::parked(|| crate::context::WaitInfo { kind, owner: head.owner_name(), object: head.owner().addr() });
+    let head = unsafe { &*O::head(this) };
+    crate::context::parked(|| crate::context::WaitInfo {
+        kind: O::KIND,
+        owner: head.owner_name(),
+        object: head.owner().addr(),
+        is_limited: O::Limits::DEPTH != 0,
+    });
 }
 
 #[cfg(not(feature = "std"))]
 #[inline(always)]
-unsafe fn report_park(_: *mut Head, _: Kind) {}
+unsafe fn report_park<O: RawOperation>(_: *mut O) {}
 
 #[inline(never)]
 unsafe fn still_waiting<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<O::Output> {
@@ -230,7 +232,10 @@ unsafe fn still_waiting<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> 
     unsafe {
         let head = O::head(this);
         match Head::refresh(head, cx.waker()) {
-            Refreshed::Waiting => Poll::Pending,
+            Refreshed::Waiting => {
+                report_park::<O>(this);
+                Poll::Pending
+            }
             Refreshed::Ended => {
                 let end = (*head).node.state();
                 end_with(this, end)

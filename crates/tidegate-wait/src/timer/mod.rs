@@ -153,7 +153,7 @@ impl Wheel {
     }
 
     /// [`Wheel::turn`], and how many timers it fired.
-    pub(crate) fn turn_counting(&self) -> (Next, usize) {
+    pub fn turn_counting(&self) -> (Next, usize) {
         let mut fired = 0;
         let now = self.clock.now();
         let mut batch = WakeBatch::new();
