@@ -4,6 +4,7 @@
 
 use core::cell::Cell;
 
+use crate::origin::Origin;
 use crate::timer::Wheel;
 use crate::waiter::Kind;
 
@@ -17,6 +18,8 @@ pub struct WaitInfo {
     pub owner: &'static str,
     /// Which one: an id that is unique among the living.
     pub object: usize,
+    /// Where that was made.
+    pub origin: Origin,
     /// Something else may end the wait, too: a limit in time, a token.
     pub is_limited: bool,
 }

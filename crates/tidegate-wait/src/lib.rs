@@ -17,6 +17,7 @@
 //! | [`timer`] | clocks, wheel, driver; `sleep`, `timeout`, `interval` |
 //! | [`cancel`] | the token tree |
 //! | [`op`] | operations and their limits |
+//! | [`origin`] | where something was made, for reports |
 //! | [`context`] | what a runtime tells the operations polled on its threads |
 //!
 //! Without the feature `std` there are no timers, no blocking waits and no callbacks of tokens.
@@ -38,6 +39,7 @@ pub mod cancel;
 pub mod context;
 pub mod list;
 pub mod op;
+pub mod origin;
 pub mod owner;
 #[cfg(feature = "std")]
 pub mod parker;

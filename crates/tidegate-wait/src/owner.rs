@@ -19,6 +19,7 @@
 use core::ptr::NonNull;
 use core::task::Waker;
 
+use crate::origin::Origin;
 use crate::shim::Ordering;
 use crate::waiter::{Head, Node, State};
 use crate::wake_batch::WakeBatch;
@@ -72,6 +73,7 @@ pub struct OwnerVTable {
     rouse: unsafe fn(*const OwnerHeader, *const Node, &mut WakeBatch),
     retain: unsafe fn(*const OwnerHeader),
     release: unsafe fn(*const OwnerHeader),
+    origin: unsafe fn(*const OwnerHeader) -> Origin,
     name: &'static str,
 }
 
@@ -84,6 +86,7 @@ impl OwnerVTable {
             rouse: rouse_erased::<O>,
             retain: retain_erased::<O>,
             release: release_erased::<O>,
+            origin: origin_erased::<O>,
             name: O::NAME,
         }
     }
@@ -102,6 +105,11 @@ pub unsafe trait Owner: Sized {
 
     /// What a dump calls this owner.
     const NAME: &'static str;
+
+    /// Where this one was made, for a dump.
+    fn origin(&self) -> Origin {
+        Origin::UNKNOWN
+    }
 
     /// The table for this type.
     const VTABLE: &'static OwnerVTable = &OwnerVTable::of::<Self>();
@@ -269,6 +277,11 @@ unsafe fn release_erased<O: Owner>(o: *const OwnerHeader) {
     unsafe { O::release(o.cast::<O>()) }
 }
 
+unsafe fn origin_erased<O: Owner>(o: *const OwnerHeader) -> Origin {
+    // SAFETY: as above.
+    unsafe { (*o.cast::<O>()).origin() }
+}
+
 /// A reference on an owner's memory, given back by [`WakeBatch::run`] or by hand, never under a lock.
 #[derive(Debug)]
 pub(crate) struct Held(*const OwnerHeader);
@@ -331,9 +344,17 @@ impl Head {
     }
 
     /// What a dump calls the owner.
+    #[cfg(feature = "std")]
     pub(crate) fn owner_name(&self) -> &'static str {
         // SAFETY: an operation keeps its owner alive (it borrows or holds it).
         unsafe { (*self.owner()).vtable().name }
+    }
+
+    /// Where the owner was made.
+    #[cfg(feature = "std")]
+    pub(crate) fn owner_origin(&self) -> Origin {
+        // SAFETY: as above.
+        unsafe { ((*self.owner()).vtable().origin)(self.owner()) }
     }
 }
 

@@ -79,6 +79,11 @@ pub enum Kind {
 impl Kind {
     const MASK: usize = 7;
 
+    /// The kind whose number (`kind as u8`) this is.
+    pub const fn from_number(number: u8) -> Kind {
+        Kind::from_bits(number as usize)
+    }
+
     const fn from_bits(bits: usize) -> Kind {
         match bits & Self::MASK {
             1 => Kind::Send,

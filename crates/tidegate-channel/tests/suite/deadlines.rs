@@ -436,9 +436,9 @@ fn a_limit_outlives_its_clock() {
         let (tx, rx) = flavor.make();
         flavor.fill(&tx, |n| n);
         let (woken, waker) = Woken::new();
-        let mut send = Box::pin(tx.send(100).timeout(50 * MS));
+        let mut send = Box::pin(tx.send(100).timeout(Duration::from_secs(60)));
         let (_empty_tx, empty) = flavor.make::<u8>();
-        let mut receive = Box::pin(empty.recv().timeout(50 * MS));
+        let mut receive = Box::pin(empty.recv().timeout(Duration::from_secs(60)));
         first.enter(|| send.parks_with(&waker));
         first.enter(|| receive.parks_with(&waker));
         drop(first);

@@ -218,6 +218,7 @@ unsafe fn report_park<O: RawOperation>(this: *mut O) {
         kind: O::KIND,
         owner: head.owner_name(),
         object: head.owner().addr(),
+        origin: head.owner_origin(),
         is_limited: O::Limits::DEPTH != 0,
     });
 }

@@ -91,16 +91,17 @@ impl ManualClock {
     #[track_caller]
     #[must_use]
     pub fn new() -> ManualClock {
-        // Loom needs every run to be the same.
-        Self::at_ns(if cfg!(loom) { 1 << 30 } else { Clock::System.now() })
+        Self::try_new().expect("too many timer wheels are alive (511): drop some clocks or runtimes")
     }
 
-    #[track_caller]
-    pub(crate) fn at_ns(ns: u64) -> ManualClock {
+    /// [`ManualClock::new`], or `None` when 511 wheels are alive already.
+    #[must_use]
+    pub fn try_new() -> Option<ManualClock> {
+        // Loom needs every run to be the same.
+        let ns = if cfg!(loom) { 1 << 30 } else { Clock::System.now() };
         let now = Arc::new(AtomicU64::new(ns));
-        let wheel = Wheel::with_clock(Clock::Manual(now.clone()), None)
-            .expect("too many timer wheels are alive (511): drop some clocks or runtimes");
-        ManualClock { now, wheel }
+        let wheel = Wheel::with_clock(Clock::Manual(now.clone()), None)?;
+        Some(ManualClock { now, wheel })
     }
 
     /// The time it shows.

@@ -89,15 +89,16 @@ impl ParkedCounts {
     #[inline(always)]
     fn add(&self, kind: Kind, n: isize) {
         if let Some(count) = self.of(kind) {
-            // Ordering: Relaxed (both); a snapshot for reports. Not one step: the lock holder alone writes it.
-            count.store(count.load(Ordering::Relaxed).wrapping_add_signed(n), Ordering::Relaxed);
+            // Ordering: Relaxed to load: the lock holder alone writes it. Release pairs with Acquire in `count`: TXW was set
+            // before, so whoever sees that a send is parked, and then tries to receive, finds it.
+            count.store(count.load(Ordering::Relaxed).wrapping_add_signed(n), Ordering::Release);
         }
     }
 
     /// How many wait as `kind`.
     pub(super) fn count(&self, kind: Kind) -> usize {
-        // Ordering: Relaxed; a snapshot.
-        self.of(kind).map_or(0, |count| count.load(Ordering::Relaxed))
+        // Ordering: Acquire pairs with Release in `add`.
+        self.of(kind).map_or(0, |count| count.load(Ordering::Acquire))
     }
 }
 

@@ -1,0 +1,123 @@
+//! How a runtime is made.
+
+use core::num::NonZeroUsize;
+use std::sync::Arc;
+
+use tidegate_wait::timer::ManualClock;
+
+use crate::blocking::Pool;
+use crate::dump::Dump;
+use crate::error::BuildError;
+use crate::handle::Shared;
+use crate::runtime::Runtime;
+use crate::scheduler::{Local, Mailbox, Time};
+
+/// How many blocking jobs may run at once, unless the builder says otherwise.
+const BLOCKING_THREADS: usize = 512;
+
+/// What to call with a circle of tasks that wait for each other.
+pub(crate) type OnDeadlock = Box<dyn Fn(&Dump)>;
+
+/// Builds a [`Runtime`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rt = tidegate_runtime::Runtime::builder().closed_world(true).build()?;
+/// let stuck = rt.block_on(std::future::pending::<()>());
+/// assert!(matches!(stuck, Err(tidegate_runtime::RunError::Deadlock(_))));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a builder builds nothing unless `build` is called"]
+pub struct Builder {
+    threads: usize,
+    blocking_threads: usize,
+    is_closed_world: bool,
+    is_virtual: bool,
+    on_deadlock: OnDeadlock,
+}
+
+impl core::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Builder")
+            .field("threads", &self.threads)
+            .field("blocking_threads", &self.blocking_threads)
+            .field("closed_world", &self.is_closed_world)
+            .field("virtual_time", &self.is_virtual)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    pub(crate) fn new() -> Builder {
+        Builder {
+            threads: 1,
+            blocking_threads: BLOCKING_THREADS,
+            is_closed_world: false,
+            is_virtual: false,
+            on_deadlock: Box::new(|dump| eprintln!("tidegate: tasks wait for each other in a circle\n{dump}")),
+        }
+    }
+
+    /// How many threads run tasks. One, the default: the local scheduler, which is exactly ordered and runs tasks that are
+    /// not `Send`.
+    pub fn threads(mut self, threads: usize) -> Builder {
+        self.threads = threads;
+        self
+    }
+
+    /// How many threads may run blocking jobs at once; 512 unless set. They start as they are needed.
+    pub fn blocking_threads(mut self, threads: usize) -> Builder {
+        self.blocking_threads = threads;
+        self
+    }
+
+    /// Declares that nothing outside of the runtime's thread and its blocking jobs wakes its tasks, except what
+    /// [`Handle::outside`](crate::Handle::outside) announces. Then a runtime in which nothing is runnable, no timer armed,
+    /// and no blocking job left is deadlocked, and `block_on` says so instead of hanging. Off unless set.
+    pub fn closed_world(mut self, closed: bool) -> Builder {
+        self.is_closed_world = closed;
+        self
+    }
+
+    /// A clock of the runtime's own, which stands still while a task is runnable and jumps to the next timer when none is:
+    /// tests of an hour's time-outs take no time. Off unless set.
+    pub fn virtual_time(mut self, on: bool) -> Builder {
+        self.is_virtual = on;
+        self
+    }
+
+    /// What to do with a circle of tasks that wait for each other's end, in any world: called once for each, on the
+    /// runtime's thread. Unless set, it is written to the standard error.
+    pub fn on_deadlock(mut self, report: impl Fn(&Dump) + 'static) -> Builder {
+        self.on_deadlock = Box::new(report);
+        self
+    }
+
+    /// The runtime, for this thread.
+    ///
+    /// # Errors
+    /// [`BuildError::NoThreads`], [`BuildError::TooManyThreads`], [`BuildError::NoBlockingThreads`]: what was asked for makes
+    /// no sense. [`BuildError::TooManyWheels`]: 511 runtimes and manual clocks are alive.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        match self.threads {
+            0 => return Err(BuildError::NoThreads),
+            1 => {}
+            more => return Err(BuildError::TooManyThreads(more)),
+        }
+        let blocking = NonZeroUsize::new(self.blocking_threads).ok_or(BuildError::NoBlockingThreads)?;
+        let mailbox = Mailbox::take();
+        let time = match self.is_virtual {
+            true => ManualClock::try_new().map(Time::Virtual),
+            false => Time::system(mailbox),
+        };
+        let Some(time) = time else {
+            mailbox.close();
+            // SAFETY: closed, and nobody has seen it.
+            unsafe { mailbox.give_back() };
+            return Err(BuildError::TooManyWheels);
+        };
+        let shared = Arc::new(Shared::new(mailbox, Pool::new(blocking), self.is_closed_world));
+        Ok(Runtime::of(Local::new(shared, time, self.on_deadlock)))
+    }
+}

@@ -1,0 +1,117 @@
+//! Who waits for ever.
+//!
+//! Two rules, and neither is a guess:
+//!
+//! - **A closed world.** Nothing is runnable, no timer is armed, no blocking job is left, no thread outside is declared: then
+//!   nothing can wake any task ([`Builder::closed_world`](crate::Builder::closed_world)). Decided by the scheduler when it
+//!   is idle.
+//! - **A circle of joins,** in any world: each task joins the next, without a limit, and *nothing else could wake it*. That
+//!   nothing else could is read off the task's references: a parked join has one waker of the joining task; a task that waits
+//!   on anything beside it has given away a second one, whoever that is. And somebody with an [`AbortHandle`] has a
+//!   reference, too. So a task in a circle has exactly three: the registry's, its handle's (which the one before it in the
+//!   circle has), and one waker. More: the circle may be broken from outside, and nothing is reported.
+//!
+//! The future of `block_on` is in no circle: nobody has its handle.
+//!
+//! A circle is looked for before the thread sleeps, if a join has parked since the last time, at most ten times a second.
+//!
+//! Tests: `tests/deadlock.rs`.
+//!
+//! [`AbortHandle`]: crate::AbortHandle
+
+use core::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
+
+use crate::builder::OnDeadlock;
+use crate::dump::Dump;
+use crate::scheduler::Local;
+use crate::task::Header;
+
+/// What the park hook calls a task that is waited for.
+pub(crate) const TASK: &str = <Header as tidegate_wait::owner::Owner>::NAME;
+
+/// Not more often than this, in ns.
+const PAUSE: u64 = 100_000_000;
+
+/// The references of a task that only a join can wake: see the module.
+const ALONE: usize = 3;
+
+/// The search's side of a scheduler.
+pub(crate) struct Circles {
+    on_deadlock: OnDeadlock,
+    searched: Cell<Option<u64>>,
+    /// The tasks of the circles that have been reported.
+    reported: RefCell<BTreeSet<usize>>,
+}
+
+impl core::fmt::Debug for Circles {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Circles").field("reported", &self.reported.borrow().len()).finish_non_exhaustive()
+    }
+}
+
+/// What a search came to.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Searched {
+    /// It is too early; at this time, in ns, it is not.
+    Later(u64),
+    /// What there was has been reported.
+    Done,
+}
+
+impl Circles {
+    pub(crate) fn new(on_deadlock: OnDeadlock) -> Circles {
+        Circles { on_deadlock, searched: Cell::new(None), reported: RefCell::new(BTreeSet::new()) }
+    }
+
+    /// Looks for circles and reports new ones.
+    pub(crate) fn search(&self, local: &Local) -> Searched {
+        let now = local.now_ns();
+        if let Some(next) = self.searched.get().map(|at| at.saturating_add(PAUSE)).filter(|next| *next > now) {
+            return Searched::Later(next);
+        }
+        self.searched.set(Some(now));
+        let circles = circles(local);
+        let before = self.reported.replace(circles.iter().flatten().copied().collect());
+        if circles.iter().flatten().any(|task| !before.contains(task)) {
+            (self.on_deadlock)(&Dump::of(local));
+        }
+        Searched::Done
+    }
+}
+
+/// All circles of joins that nothing can break, as the addresses of their tasks.
+pub(crate) fn circles(local: &Local) -> Vec<Vec<usize>> {
+    let mut joins = HashMap::new();
+    local.tasks().for_each(|task| {
+        if let Some(joined) = joins_only(local, task) {
+            joins.insert(core::ptr::from_ref(task).addr(), joined);
+        }
+    });
+    let mut circles = Vec::new();
+    // Each walk takes what it passes out of the map, so all of them together pass each task once.
+    while let Some(start) = joins.keys().next().copied() {
+        let mut path = Vec::new();
+        let mut places = HashMap::new();
+        let mut task = start;
+        while let Some(joined) = joins.remove(&task) {
+            places.insert(task, path.len());
+            path.push(task);
+            task = joined;
+        }
+        if let Some(from) = places.get(&task) {
+            circles.push(path.split_off(*from));
+        }
+    }
+    circles
+}
+
+/// The task that `task` joins, if only that can wake it.
+fn joins_only(local: &Local, task: &Header) -> Option<usize> {
+    if task.state.is_scheduled() || core::ptr::eq(task, local.current_task()) || task.state.references() != ALONE {
+        return None;
+    }
+    let wait = task.wait.waiting()?;
+    (local.name_of(wait.name) == TASK && !wait.is_limited).then_some(wait.object)
+}

@@ -1,0 +1,186 @@
+//! The runtime as its owner has it.
+
+use core::future::Future;
+use core::panic::Location;
+use core::pin::{pin, Pin};
+use core::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tidegate_wait::cancel::CancelToken;
+
+use crate::builder::Builder;
+use crate::dump::Dump;
+use crate::error::{BuildError, RunError, Unfinished};
+use crate::handle::Handle;
+use crate::scheduler::{self, Local, Time};
+use crate::task::{JoinError, JoinHandle, Origin};
+
+/// A runtime with one thread: the one that made it. It polls tasks only inside [`Runtime::block_on`].
+///
+/// Dropped, it drops every task, with its values, and refuses blocking jobs that have not begun; those that run go on
+/// without it. [`Runtime::shutdown`] lets them end.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate_runtime::{spawn, Runtime};
+/// use tidegate_wait::timer::sleep;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rt = Runtime::new()?;
+/// let answer = rt.block_on(async {
+///     let slow = spawn(async {
+///         sleep(Duration::from_millis(5)).await;
+///         42
+///     });
+///     slow.await
+/// })??;
+/// assert_eq!(answer, 42);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Runtime {
+    local: Local,
+    token: CancelToken,
+}
+
+/// The future of `block_on`, which stands on the stack, as a task.
+struct Root<F>(*mut F);
+
+impl<F: Future> Future for Root<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let future = self.0;
+        // SAFETY: `block_on` has pinned it, and keeps it until this task has ended.
+        unsafe { Pin::new_unchecked(&mut *future) }.poll(cx)
+    }
+}
+
+impl Runtime {
+    pub(crate) fn of(local: Local) -> Runtime {
+        Runtime { local, token: CancelToken::new() }
+    }
+
+    /// What differs from [`Runtime::new`].
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// A runtime as the builder makes it without being told anything.
+    ///
+    /// # Errors
+    /// [`BuildError::TooManyWheels`]: 511 runtimes and manual clocks are alive.
+    pub fn new() -> Result<Runtime, BuildError> {
+        Builder::new().build()
+    }
+
+    /// The runtime for other threads.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.local.shared().clone())
+    }
+
+    /// Cancelled when the runtime begins to shut down ([`Runtime::shutdown`]). Tasks that wait under it end then.
+    #[must_use]
+    pub fn token(&self) -> &CancelToken {
+        &self.token
+    }
+
+    /// Spawns a task that runs in the next `block_on`. It need not be `Send`.
+    #[track_caller]
+    pub fn spawn<F: Future + 'static>(&self, future: F) -> JoinHandle<F::Output> {
+        self.local.spawn(future, Origin::new(Location::caller()))
+    }
+
+    /// Runs `future`, and all tasks beside it, until the future has ended. Tasks that have not ended go on in the next
+    /// call.
+    ///
+    /// # Errors
+    /// [`RunError::Deadlock`]: in a closed world ([`Builder::closed_world`]), nothing can wake any task any more.
+    /// [`RunError::Nested`]: this thread is running a task. The future is dropped.
+    ///
+    /// # Panics
+    /// As the future does.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> Result<F::Output, RunError> {
+        if scheduler::current().is_some() {
+            return Err(RunError::Nested);
+        }
+        let origin = Origin::named("block_on".into(), Location::caller());
+        let ended = self.local.enter(|| {
+            let mut future = pin!(future);
+            // SAFETY: only the task below uses the pointer, and it ends before `future` does.
+            let root = Root(unsafe { core::ptr::from_mut(future.as_mut().get_unchecked_mut()) });
+            let mut handle = self.local.spawn(root, origin);
+            let root = core::ptr::from_ref(handle.header());
+            // SAFETY: inside `enter`; the handle has a reference.
+            let stuck = unsafe { self.local.run(root, u64::MAX) }.err();
+            if stuck.is_some() {
+                let dump = Dump::of(&self.local);
+                // SAFETY: it has not completed, so it is registered.
+                unsafe { self.local.cancel(root, JoinError::Aborted) };
+                return Err(RunError::Deadlock(Box::new(dump)));
+            }
+            let output = tidegate_wait::op::poll_once(pin!(handle.join()));
+            match output {
+                Poll::Ready(output) => Ok(output),
+                Poll::Pending => unreachable!("the task of `block_on` has ended"),
+            }
+        })?;
+        match ended {
+            Ok(output) => Ok(output),
+            Err(JoinError::Panicked(panic)) => std::panic::resume_unwind(panic.into_payload()),
+            Err(error) => unreachable!("nobody has a handle to abort the task of `block_on`: {error}"),
+        }
+    }
+
+    /// Cancels [`Runtime::token`], refuses what is spawned from now on, and runs until every task and every blocking job has
+    /// ended, for at most `limit` ([`Duration::MAX`]: for ever). What has not ended then is dropped; a blocking job that is
+    /// running goes on without the runtime.
+    ///
+    /// # Errors
+    /// [`Unfinished`] lists what had not ended.
+    ///
+    /// # Panics
+    /// Inside a task of a runtime on this thread: the tasks could not go on.
+    #[track_caller]
+    pub fn shutdown(self, limit: Duration) -> Result<(), Unfinished> {
+        assert!(scheduler::current().is_none(), "shutdown inside of a task would keep its tasks from running");
+        let until = Instant::now().checked_add(limit);
+        self.local.shared().shut();
+        self.token.cancel_with("the runtime is shut down");
+        let stuck = self.local.enter(|| {
+            let now = self.local.time().wheel().now_ns();
+            let end = u64::try_from(limit.as_nanos()).map_or(u64::MAX, |limit| now.saturating_add(limit));
+            // SAFETY: inside `enter`.
+            unsafe { self.local.run(core::ptr::null(), end) }.err()
+        });
+        let pool = self.local.shared().pool();
+        pool.close();
+        let jobs_ended = pool.wait_idle(until);
+        match (stuck, jobs_ended) {
+            (None, true) => Ok(()),
+            _ => Err(Unfinished { dump: Dump::of(&self.local) }),
+        }
+    }
+
+    /// Runs `f` with the runtime's clock moved by a test. `None` without [`Builder::virtual_time`].
+    pub fn advance(&self, step: Duration) -> Option<()> {
+        match self.local.time() {
+            Time::System(_) => None,
+            Time::Virtual(clock) => {
+                self.local.enter(|| clock.advance(step));
+                Some(())
+            }
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.local.shared().shut();
+        self.local.shared().pool().close();
+        self.local.enter(|| self.local.tear_down());
+    }
+}

@@ -1,0 +1,408 @@
+//! The local scheduler: one thread, one strict FIFO queue.
+//!
+//! # Order
+//! A spawn and a wake append at the tail. Wakes from other threads are taken over before each poll, in the order in which
+//! they came. When the clock is looked at, everything that is due is handled, in the order of deadlines, ties in the order
+//! of parking, before a task runs.
+//!
+//! # When the clock is looked at
+//! While nothing is runnable, and after some polls: 16 of them, fewer if at the pace of the last ones they would take more
+//! than 100 µs. (Reading it costs about as much as a poll. So after a sudden change from short polls to long ones, up to
+//! 16 long ones may pass before the first look; then it is each.)
+//!
+//! Tests: `tests/order.rs`, `tests/timers.rs`.
+
+use core::cell::{Cell, RefCell};
+use core::future::Future;
+use core::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_wait::context::{Hooks, WaitInfo};
+use tidegate_wait::timer::Next;
+
+use super::queue::{Registry, RunQueue};
+use super::wait::{QUEUED, REGISTERED, WAITING};
+use super::{Mailbox, Time};
+use crate::builder::OnDeadlock;
+use crate::deadlock::{Circles, Searched, TASK};
+use crate::handle::Shared;
+use crate::task::{Header, JoinError, JoinHandle, Origin, Start};
+
+/// How many polls at most between two looks at the clock.
+const LOOK: u32 = 16;
+/// How long they may take, in ns, at the pace of those before.
+const LOOK_NS: u64 = 100_000;
+/// How many operations one poll may do before it yields.
+const BUDGET: u32 = 128;
+/// How many steps of the wheel that fire nothing are taken at one look.
+const QUIET_TURNS: u32 = 64;
+
+/// A runtime's side of its thread.
+#[derive(Debug)]
+pub(crate) struct Local {
+    shared: Arc<Shared>,
+    mailbox: &'static Mailbox,
+    queue: RunQueue,
+    tasks: Registry,
+    current: Cell<*const Header>,
+    budget: Cell<u32>,
+    time: Time,
+    /// The time of the last look.
+    now: Cell<u64>,
+    /// When the wheel wants to be turned; zero: now; MAX: never.
+    due: Cell<u64>,
+    /// Polls until the next look, and how many there were to be after the last one.
+    left: Cell<u32>,
+    pace: Cell<u32>,
+    /// Since the last look the thread has slept: it says nothing about the pace.
+    has_slept: Cell<bool>,
+    /// What is waited for, by the numbers that the tasks' notes have.
+    names: RefCell<Vec<&'static str>>,
+    /// A join has parked since the last search for circles.
+    has_new_joins: Cell<bool>,
+    circles: Circles,
+}
+
+/// Why there is nothing to go on with.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stuck {
+    /// Nothing can wake any task any more (in a closed world).
+    Deadlock,
+    /// The time limit of the run is over.
+    Limit,
+}
+
+impl Local {
+    pub(crate) fn new(shared: Arc<Shared>, time: Time, on_deadlock: OnDeadlock) -> Local {
+        let mailbox = shared.mailbox();
+        let now = time.wheel().now_ns();
+        Local {
+            shared,
+            mailbox,
+            queue: RunQueue::new(),
+            tasks: Registry::new(),
+            current: Cell::new(ptr::null()),
+            budget: Cell::new(BUDGET),
+            time,
+            now: Cell::new(now),
+            due: Cell::new(0),
+            left: Cell::new(0),
+            pace: Cell::new(1),
+            has_slept: Cell::new(true),
+            names: RefCell::new(Vec::new()),
+            has_new_joins: Cell::new(false),
+            circles: Circles::new(on_deadlock),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    #[inline(always)]
+    pub(crate) fn mailbox(&self) -> &'static Mailbox {
+        self.mailbox
+    }
+
+    pub(crate) fn tasks(&self) -> &Registry {
+        &self.tasks
+    }
+
+    pub(crate) fn current_task(&self) -> *const Header {
+        self.current.get()
+    }
+
+    pub(crate) fn time(&self) -> &Time {
+        &self.time
+    }
+
+    /// The time of the last look, in ns.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// What the number in a task's note stands for.
+    pub(crate) fn name_of(&self, number: u8) -> &'static str {
+        self.names.borrow().get(usize::from(number)).copied().unwrap_or("something")
+    }
+
+    /// Runs `f` as this scheduler's thread.
+    pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        super::with_current(self, || tidegate_wait::context::enter(self.time.wheel(), self, f))
+    }
+
+    /// A new task at the tail of the queue.
+    #[inline]
+    pub(crate) fn spawn<F: Future>(&self, future: F, spawned: Origin) -> JoinHandle<F::Output> {
+        // The registry's and the handle's reference.
+        let task = Header::allocate(future, self.mailbox, spawned, 2);
+        // SAFETY: just made; the handle's reference is handed on.
+        unsafe {
+            self.tasks.insert(task.as_ptr());
+            self.queue.push(task.as_ptr());
+            JoinHandle::from_raw(task)
+        }
+    }
+
+    /// Appends a woken task.
+    ///
+    /// # Safety
+    /// On this thread; the caller has set SCHEDULED; not COMPLETE.
+    #[inline(always)]
+    pub(crate) unsafe fn push(&self, task: *const Header) {
+        // SAFETY: the caller's promise: S1, and the registry's reference.
+        unsafe { self.queue.push(task) }
+    }
+
+    /// [`Local::spawn`], unless the runtime is shut.
+    #[inline]
+    pub(crate) fn spawn_checked<F: Future>(&self, future: F, spawned: Origin) -> JoinHandle<F::Output> {
+        match self.shared.was_shut() {
+            false => self.spawn(future, spawned),
+            true => self.shared.refuse(future, spawned, JoinError::Shutdown),
+        }
+    }
+
+    /// Drops every task, and leaves the mailbox to the next runtime. Afterwards nothing else may be called.
+    pub(crate) fn tear_down(&self) {
+        // Shut: nothing is spawned any more. What was is taken over, so that it ends.
+        self.take_mail();
+        while let Some(task) = self.tasks.first() {
+            // SAFETY: registered.
+            unsafe { self.cancel(task, JoinError::Shutdown) };
+        }
+        while let Some(task) = self.queue.pop() {
+            // SAFETY: complete, and its reference was left to the queue (S4).
+            unsafe { Header::release(task) };
+        }
+        self.mailbox.close();
+        // SAFETY: closed; every task is complete.
+        unsafe { self.mailbox.give_back() };
+    }
+
+    /// Takes over what other threads have woken or spawned.
+    #[inline]
+    fn take_mail(&self) {
+        self.mailbox.drain(|task| {
+            // SAFETY: X2: its reference is ours now.
+            unsafe {
+                // COMPLETE: it ended, or its runtime did, while it stood there (X3).
+                if !(*task).state.is_complete() {
+                    if !(*task).wait.has(REGISTERED) {
+                        self.tasks.insert(task);
+                    }
+                    self.queue.push(task);
+                }
+                Header::release(task);
+            }
+        });
+    }
+
+    /// Runs tasks until `root` has completed, `limit` (on this scheduler's clock) has come, or nothing can happen any more.
+    ///
+    /// # Safety
+    /// Inside `enter`; the caller has a reference on `root`, or `root` is null: then until there is no task left.
+    pub(crate) unsafe fn run(&self, root: *const Header, limit: u64) -> Result<(), Stuck> {
+        loop {
+            // SAFETY: the caller's promise.
+            let is_done = match root.is_null() {
+                true => self.tasks.len() == 0,
+                false => unsafe { (*root).state.is_complete() },
+            };
+            if is_done {
+                return Ok(());
+            }
+            if self.left.get() == 0 {
+                self.look();
+                if self.now.get() >= limit {
+                    return Err(Stuck::Limit);
+                }
+            }
+            if self.mailbox.has_tasks() {
+                self.take_mail();
+            }
+            match self.queue.pop() {
+                // SAFETY: what stands in the queue is alive.
+                Some(task) => unsafe { self.step(task) },
+                None => self.idle(limit)?,
+            }
+        }
+    }
+
+    /// One task that was taken from the queue.
+    #[inline(always)]
+    unsafe fn step(&self, task: *const Header) {
+        self.left.set(self.left.get() - 1);
+        // SAFETY: alive: the registry's reference, or the one that was left to the queue (S4).
+        unsafe {
+            match (*task).state.start() {
+                Start::Poll => {
+                    self.current.set(task);
+                    self.budget.set(BUDGET);
+                    (*task).wait.clear(WAITING);
+                    let ended = Header::poll(task);
+                    self.current.set(ptr::null());
+                    if ended {
+                        self.end(task);
+                    }
+                }
+                Start::Cancel => self.cancel(task, JoinError::Aborted),
+                Start::Gone => Header::release(task),
+            }
+        }
+    }
+
+    /// Drops the future of a task that has not completed.
+    ///
+    /// # Safety
+    /// Registered here.
+    pub(crate) unsafe fn cancel(&self, task: *const Header, why: JoinError) {
+        let before = self.current.replace(task);
+        // SAFETY: the caller's promise.
+        unsafe {
+            Header::cancel(task, why);
+            self.current.set(before);
+            self.end(task);
+        }
+    }
+
+    /// A task has ended: its output is there.
+    ///
+    /// # Safety
+    /// As for `cancel`.
+    #[inline]
+    unsafe fn end(&self, task: *const Header) {
+        // SAFETY: the registry's reference is ours now. A task that stands in the queue leaves it there (S4).
+        unsafe {
+            self.tasks.remove(task);
+            Header::complete(task);
+            if !(*task).wait.has(QUEUED) {
+                Header::release(task);
+            }
+        }
+    }
+
+    /// The wheel wants to be turned earlier than was known.
+    pub(crate) fn look_soon(&self) {
+        self.due.set(0);
+    }
+
+    /// Looks at the clock; wakes what is due; serves requests.
+    #[inline(never)]
+    fn look(&self) {
+        let before = self.now.replace(self.time.wheel().now_ns());
+        if !self.has_slept.replace(false) {
+            // At most twice as many polls as before, if so many take `LOOK_NS`.
+            let a_poll = (self.now.get() - before) / u64::from(self.pace.get());
+            let fitting = LOOK_NS.checked_div(a_poll).map_or(LOOK, |polls| polls.clamp(1, LOOK.into()) as u32);
+            self.pace.set(fitting.min(2 * self.pace.get()));
+        }
+        self.left.set(self.pace.get());
+        if self.mailbox.take_timer() {
+            self.due.set(0);
+        }
+        if self.due.get() <= self.now.get() {
+            self.turn();
+        }
+        self.mailbox.serve(self);
+    }
+
+    /// Fires all that is due. Work of the wheel that fires nothing is done in part: tasks may go on in between.
+    fn turn(&self) {
+        let mut quiet = 0;
+        let next = loop {
+            match self.time.wheel().turn_counting() {
+                (Next::More, 0) if quiet == QUIET_TURNS => break 0,
+                (Next::More, 0) => quiet += 1,
+                (Next::More, _) => {}
+                (Next::At(at), _) => break at,
+                (Next::Idle, _) => break u64::MAX,
+            }
+        };
+        self.due.set(next);
+    }
+
+    /// Nothing is runnable: sleeps until something is.
+    #[inline(never)]
+    fn idle(&self, limit: u64) -> Result<(), Stuck> {
+        self.has_slept.set(true);
+        self.look();
+        if !self.queue.is_empty() || self.mailbox.has_tasks() || self.due.get() == 0 {
+            return Ok(());
+        }
+        // Before the mailbox is looked at: whoever is counted here leaves what it wakes before it stops counting.
+        let is_open = self.shared.has_outside();
+        if self.mailbox.has_tasks() || self.mailbox.has_requests() {
+            return Ok(());
+        }
+        if let (Time::Virtual(clock), false) = (&self.time, is_open) {
+            if limit < self.due.get() {
+                return Err(Stuck::Limit);
+            }
+            if self.due.get() != u64::MAX {
+                clock.advance_to_next();
+                self.due.set(0);
+                return Ok(());
+            }
+        }
+        if self.due.get() == u64::MAX && !is_open && self.shared.is_closed_world() {
+            return Err(Stuck::Deadlock);
+        }
+        self.park(limit)
+    }
+
+    fn park(&self, limit: u64) -> Result<(), Stuck> {
+        let is_virtual = matches!(self.time, Time::Virtual(_));
+        let mut until = self.due.get().min(limit);
+        if self.has_new_joins.get() && !is_virtual {
+            match self.circles.search(self) {
+                Searched::Later(at) => until = until.min(at),
+                Searched::Done => self.has_new_joins.set(false),
+            }
+        }
+        self.has_slept.set(true);
+        self.left.set(0);
+        // In virtual time only another thread can end this.
+        if until == u64::MAX || is_virtual {
+            self.mailbox.parker().park();
+        } else {
+            let left = until.saturating_sub(self.time.wheel().now_ns());
+            if left > 0 {
+                self.mailbox.parker().park_timeout(Duration::from_nanos(left));
+            }
+        }
+        Ok(())
+    }
+
+}
+
+impl Hooks for Local {
+    #[inline]
+    fn parked(&self, wait: WaitInfo) {
+        let task = self.current.get();
+        if task.is_null() {
+            return;
+        }
+        let mut names = self.names.borrow_mut();
+        let known = names.iter().position(|name| ptr::eq(*name, wait.owner));
+        let number = known.unwrap_or_else(|| {
+            // More kinds than numbers: the last one stands for all of them.
+            names.push(wait.owner);
+            names.len() - 1
+        });
+        if wait.owner == TASK {
+            self.has_new_joins.set(true);
+        }
+        // SAFETY: the task is being polled.
+        unsafe { (*task).wait.park(&wait, number.min(255) as u8, self.now.get()) };
+    }
+
+    #[inline]
+    fn spend(&self) -> bool {
+        let left = self.budget.get();
+        self.budget.set(left.saturating_sub(1));
+        left > 0
+    }
+}

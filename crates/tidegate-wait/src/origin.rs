@@ -1,0 +1,76 @@
+//! Where something that is waited for was made, and what its maker called it: one word, by value, for reports.
+
+use core::panic::Location;
+
+/// A place in the source, perhaps with a name. It says nothing about what was made there, and keeps nothing alive.
+///
+/// The lowest bit says what the word is: clear, a `&'static Location`, or null; set, a `&'static` [`Named`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Origin(*const ());
+
+// SAFETY: both kinds of pointers are to memory that is never written nor freed.
+unsafe impl Send for Origin {}
+// SAFETY: as above.
+unsafe impl Sync for Origin {}
+
+struct Named {
+    name: &'static str,
+    place: &'static Location<'static>,
+}
+
+const NAMED: usize = 1;
+const _: () = assert!(align_of::<Named>() > NAMED && align_of::<Location<'_>>() > NAMED);
+
+impl Origin {
+    /// Nothing is known.
+    pub const UNKNOWN: Origin = Origin(core::ptr::null());
+
+    /// A place without a name.
+    #[inline(always)]
+    pub const fn at(place: &'static Location<'static>) -> Origin {
+        Origin(core::ptr::from_ref(place).cast())
+    }
+
+    /// The same place with a name. Name and place are kept for the life of the process, once for each pair.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Origin {
+        use std::collections::BTreeMap;
+        use std::sync::Mutex;
+        static KNOWN: Mutex<BTreeMap<(&'static str, &'static str, u32, u32), &'static Named>> =
+            Mutex::new(BTreeMap::new());
+        let Some(place) = self.place() else { return self };
+        let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let key = (name, place.file(), place.line(), place.column());
+        let named: *const Named = *known.entry(key).or_insert_with(|| Box::leak(Box::new(Named { name, place })));
+        Origin(named.cast::<()>().map_addr(|addr| addr | NAMED))
+    }
+
+    fn as_named(self) -> Option<&'static Named> {
+        // SAFETY: the bit says that the word is a `&'static Named`.
+        (self.0.addr() & NAMED != 0).then(|| unsafe { &*self.0.map_addr(|addr| addr & !NAMED).cast() })
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        self.as_named().map(|named| named.name)
+    }
+
+    /// The place.
+    #[must_use]
+    pub fn place(self) -> Option<&'static Location<'static>> {
+        match self.as_named() {
+            Some(named) => Some(named.place),
+            // SAFETY: without the bit the word is null or a `&'static Location`.
+            None => unsafe { self.0.cast::<Location<'static>>().as_ref() },
+        }
+    }
+}
+
+impl core::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let place = self.place().map(|place| (place.file(), place.line()));
+        f.debug_struct("Origin").field("name", &self.name()).field("place", &place).finish()
+    }
+}
