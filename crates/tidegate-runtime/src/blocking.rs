@@ -50,6 +50,8 @@ unsafe impl Send for Job {}
 /// A job that is running, for reports.
 #[derive(Clone, Debug)]
 pub(crate) struct RunningJob {
+    /// Its task's address.
+    pub(crate) id: usize,
     pub(crate) name: Option<String>,
     pub(crate) spawned: &'static core::panic::Location<'static>,
     pub(crate) since: Instant,
@@ -191,7 +193,8 @@ impl Job {
     fn report(&self) -> RunningJob {
         // SAFETY: the queue's reference.
         let spawned = unsafe { &self.0.as_ref().spawned };
-        RunningJob { name: spawned.name().map(str::to_owned), spawned: spawned.place(), since: Instant::now() }
+        let id = self.0.as_ptr().addr();
+        RunningJob { id, name: spawned.name().map(str::to_owned), spawned: spawned.place(), since: Instant::now() }
     }
 
     /// Runs it, or ends it without.

@@ -12,6 +12,9 @@ use crate::handle::Shared;
 use crate::scheduler::Local;
 use crate::task::Header;
 
+/// What a task is called that runs on a thread of its own.
+const JOB: &str = "blocking job";
+
 /// A picture of a runtime: its tasks in the order of their spawns, its blocking jobs, and who waits for whom in a circle.
 ///
 /// ```
@@ -83,7 +86,7 @@ pub enum TaskState {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ObjectInfo {
-    /// What it is: `"bounded channel"`, `"sleep"`, `"task"` …
+    /// What it is: `"channel"`, `"sleep"`, `"task"`, `"blocking job"` …
     pub kind: &'static str,
     /// What the task does with it: `"send"`, `"receive"` …
     pub operation: &'static str,
@@ -107,6 +110,7 @@ pub struct JobInfo {
     pub spawned: &'static Location<'static>,
     /// For how long it has been running.
     pub since: Duration,
+    id: usize,
 }
 
 impl Dump {
@@ -118,13 +122,17 @@ impl Dump {
             dump.tasks.iter().enumerate().map(|(index, task)| (task.id, index)).collect();
         let named: Vec<_> = dump.tasks.iter().map(|task| (task.name.clone(), task.spawned)).collect();
         for task in &mut dump.tasks {
-            if let TaskState::Waiting { object, .. } = &mut task.state {
-                if object.kind == deadlock::TASK {
+            match &mut task.state {
+                TaskState::Waiting { object, .. } if object.kind == deadlock::TASK => {
                     object.task = index.get(&object.id).copied();
                     if let Some(joined) = object.task {
                         (object.name, object.created) = (named[joined].0.clone(), Some(named[joined].1));
+                    } else if let Some(job) = dump.jobs.iter().find(|job| job.id == object.id) {
+                        object.kind = JOB;
+                        (object.name, object.created) = (job.name.clone(), Some(job.spawned));
                     }
                 }
+                _ => {}
             }
         }
         let circles = deadlock::circles(local);
@@ -139,6 +147,7 @@ impl Dump {
             name: job.name,
             spawned: job.spawned,
             since: job.since.elapsed(),
+            id: job.id,
         };
         Dump {
             tasks: Vec::new(),
@@ -205,7 +214,7 @@ impl fmt::Display for ObjectInfo {
             None => write!(f, "{:#x}", self.id)?,
         }
         match self.created {
-            Some(place) if self.kind == deadlock::TASK => write!(f, " (spawned at {place})"),
+            Some(place) if [deadlock::TASK, JOB].contains(&self.kind) => write!(f, " (spawned at {place})"),
             Some(place) => write!(f, " (made at {place})"),
             None => Ok(()),
         }

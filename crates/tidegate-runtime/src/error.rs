@@ -35,8 +35,8 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Why [`Runtime::block_on`](crate::Runtime::block_on) has no output.
-#[derive(Debug)]
+/// Why [`Runtime::block_on`](crate::Runtime::block_on) has no output. Its `Debug` is for people, too: that is what `unwrap`
+/// and a `main` that returns it print.
 #[non_exhaustive]
 pub enum RunError {
     /// Nothing can wake any task any more.
@@ -56,6 +56,12 @@ impl fmt::Display for RunError {
     }
 }
 
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for RunError {}
 
 /// This thread is not running a task of a runtime.
@@ -70,8 +76,7 @@ impl fmt::Display for NoRuntime {
 
 impl std::error::Error for NoRuntime {}
 
-/// What had not ended when a shutdown's time was over.
-#[derive(Debug)]
+/// What had not ended when a shutdown's time was over. Its `Debug` is the same text as its `Display`.
 pub struct Unfinished {
     pub(crate) dump: Dump,
 }
@@ -87,6 +92,12 @@ impl Unfinished {
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not everything had ended when the time of the shutdown was over\n{}", self.dump)
+    }
+}
+
+impl fmt::Debug for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -328,6 +328,10 @@ impl Local {
     #[inline(never)]
     fn idle(&self, limit: u64) -> Result<(), Stuck> {
         self.has_slept.set(true);
+        if let Time::Virtual(_) = self.time {
+            // Its wheel tells nobody of a timer that is armed; and time does not pass otherwise.
+            self.due.set(0);
+        }
         self.look();
         if !self.queue.is_empty() || self.mailbox.has_tasks() || self.due.get() == 0 {
             return Ok(());
@@ -343,7 +347,7 @@ impl Local {
             }
             if self.due.get() != u64::MAX {
                 clock.advance_to_next();
-                self.due.set(0);
+                self.left.set(0);
                 return Ok(());
             }
         }

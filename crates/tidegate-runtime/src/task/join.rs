@@ -33,7 +33,7 @@ use crate::scheduler;
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a dropped handle detaches its task"]
+#[must_use = "a dropped handle detaches its task; say so by `detach`"]
 pub struct JoinHandle<T> {
     task: NonNull<Header>,
     _output: PhantomData<T>,
@@ -103,6 +103,9 @@ impl<T> JoinHandle<T> {
     pub fn wait(self) -> Result<T, JoinError> {
         self.into_join().wait()
     }
+
+    /// Lets the task go on by itself, as dropping the handle does.
+    pub fn detach(self) {}
 
     /// Asks for the task's end: its future is dropped by its runtime, before it would be polled again. A task that has
     /// ended has ended.

@@ -1,0 +1,341 @@
+//! Hangs that are found, and what is not one: DESIGN 6, CASES 49 in both directions.
+#![cfg(not(loom))]
+
+use std::cell::{Cell, RefCell};
+use std::future::{pending, poll_fn, Future};
+use std::pin::{pin, Pin};
+use std::rc::Rc;
+use std::task::Poll;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tidegate_channel::{bounded, unbounded};
+use tidegate_runtime::{
+    spawn_blocking, spawn_local, spawn_local_named, yield_now, Dump, Handle, JoinHandle, RunError, Runtime, TaskState,
+};
+use tidegate_wait::cancel::CancelToken;
+use tidegate_wait::timer::sleep;
+use tidegate_wait::Operation;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn closed() -> Runtime {
+    Runtime::builder().closed_world(true).build().unwrap()
+}
+
+fn deadlock<T: std::fmt::Debug>(ended: Result<T, RunError>) -> Dump {
+    match ended {
+        Err(RunError::Deadlock(dump)) => *dump,
+        other => panic!("no deadlock: {other:?}"),
+    }
+}
+
+/// Two tasks that each wait for the other to send first.
+#[test]
+fn a_hang_names_its_tasks_and_what_they_wait_for() {
+    let rt = closed();
+    let (left, right) = (bounded::<u8>(1), unbounded::<u8>());
+    let dump = deadlock(rt.block_on(async {
+        let one = spawn_local_named("one", async move {
+            let value = left.1.recv().await.unwrap();
+            right.0.try_send(value).unwrap();
+        });
+        let two = spawn_local_named("two", async move {
+            let value = right.1.recv().await.unwrap();
+            left.0.send(value).await.unwrap();
+        });
+        one.await.unwrap();
+        two.await.unwrap();
+    }));
+    let names: Vec<_> = dump.tasks.iter().map(|task| task.name.as_deref().unwrap()).collect();
+    assert_eq!(names, ["block_on", "one", "two"]);
+    let objects: Vec<_> = dump
+        .tasks
+        .iter()
+        .map(|task| match &task.state {
+            TaskState::Waiting { object, .. } => (object.kind, object.operation, object.task),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(objects, [("task", "join", Some(1)), ("channel", "receive", None), ("channel", "receive", None)]);
+    assert!(dump.circles.is_empty());
+    let text = dump.to_string();
+    assert!(text.contains("join on task \"one\" (spawned at crates/tidegate-runtime/tests/deadlock.rs:"), "{text}");
+    assert!(text.contains("receive on channel "), "{text}");
+}
+
+/// The runtime is whole after it: what it listed is there still, and may be woken.
+#[test]
+fn a_runtime_goes_on_after_a_deadlock() {
+    let rt = closed();
+    let (tx, rx) = bounded::<u8>(1);
+    let task = rt.spawn(async move { rx.recv().await.unwrap() });
+    let dump = deadlock(rt.block_on(pending::<()>()));
+    assert_eq!(dump.tasks.len(), 2);
+    assert!(dump.tasks.iter().any(|task| matches!(task.state, TaskState::Elsewhere)));
+    tx.try_send(4).unwrap();
+    assert_eq!(rt.block_on(async { task.await.unwrap() }).unwrap(), 4);
+}
+
+/// The future of `block_on` is dropped, inside of the runtime.
+#[test]
+fn a_deadlocked_future_is_dropped() {
+    struct Probe(Rc<Cell<bool>>);
+    impl Drop for Probe {
+        fn drop(&mut self) {
+            self.0.set(Handle::current().is_ok());
+        }
+    }
+    let rt = closed();
+    let dropped_inside = Rc::new(Cell::new(false));
+    let probe = Probe(dropped_inside.clone());
+    deadlock(rt.block_on(async move {
+        let _probe = probe;
+        pending::<()>().await;
+    }));
+    assert!(dropped_inside.get());
+}
+
+/// CASES 49: never a false alarm. A timer, a blocking job, a declared thread, each alone.
+#[test]
+fn what_may_still_wake_is_no_deadlock() {
+    let rt = closed();
+    rt.block_on(sleep(3 * MS)).unwrap();
+    let (_tx, rx) = bounded::<u8>(1);
+    assert!(rt.block_on(rx.recv().timeout(3 * MS)).unwrap().unwrap_err().is_timeout());
+    let (tx, rx) = bounded::<u8>(1);
+    rt.block_on(async {
+        // Detached: it wakes nobody by its own end.
+        spawn_blocking(move || {
+            thread::sleep(5 * MS);
+            tx.try_send(1).unwrap();
+        })
+        .detach();
+        assert_eq!(rx.recv().await.unwrap(), 1);
+    })
+    .unwrap();
+    let (tx, rx) = bounded::<u8>(1);
+    let declared = rt.handle().outside();
+    let thread = thread::spawn(move || {
+        thread::sleep(5 * MS);
+        tx.try_send(2).unwrap();
+        drop(declared);
+    });
+    assert_eq!(rt.block_on(rx.recv()).unwrap().unwrap(), 2);
+    thread.join().unwrap();
+}
+
+/// CASES 49: never blind. The same, after the job and the declaration have ended without a wake.
+#[test]
+fn what_wakes_nobody_does_not_hide_a_deadlock() {
+    let rt = closed();
+    let (_tx, rx) = bounded::<u8>(1);
+    deadlock(rt.block_on(async {
+        spawn_blocking(|| thread::sleep(5 * MS)).detach();
+        rx.recv().await
+    }));
+    let declared = rt.handle().outside();
+    let second = rt.handle().outside();
+    let thread = thread::spawn(move || {
+        thread::sleep(3 * MS);
+        drop(declared);
+        thread::sleep(3 * MS);
+        drop(second);
+    });
+    deadlock(rt.block_on(rx.recv()));
+    thread.join().unwrap();
+    // A timer that fired, one that was dropped, one that is for ever.
+    deadlock(rt.block_on(async {
+        sleep(MS).await;
+        {
+            let mut nap = pin!(sleep(1000 * MS));
+            assert!(tidegate_wait::op::poll_once(nap.as_mut()).is_pending());
+        }
+        sleep(Duration::MAX).await;
+    }));
+}
+
+/// In virtual time a hang is found at once, after all timers have fired.
+#[test]
+fn virtual_time_finds_a_hang_at_once() {
+    let rt = Runtime::builder().virtual_time(true).closed_world(true).build().unwrap();
+    let before = Instant::now();
+    let (_tx, rx) = bounded::<u8>(1);
+    let rx = Rc::new(rx);
+    let again = rx.clone();
+    deadlock(rt.block_on(async move {
+        assert!(rx.recv().timeout(Duration::from_secs(3600)).await.unwrap_err().is_timeout());
+        again.recv().await
+    }));
+    assert!(before.elapsed() < Duration::from_secs(600));
+}
+
+type Slot = Rc<RefCell<Option<JoinHandle<()>>>>;
+
+/// `n` tasks, each of which joins the next; the last joins the first.
+fn spawn_circle(n: usize, join: impl Fn(JoinHandle<()>) -> Pin<Box<dyn Future<Output = ()>>> + 'static) {
+    let slots: Vec<Slot> = (0..n).map(|_| Slot::default()).collect();
+    let join = Rc::new(join);
+    for i in 0..n {
+        let (next, join) = (slots[(i + 1) % n].clone(), join.clone());
+        let task = spawn_local_named(format!("circle {i}"), async move {
+            let handle = next.borrow_mut().take().unwrap();
+            join(handle).await;
+        });
+        *slots[i].borrow_mut() = Some(task);
+    }
+}
+
+fn open_with_reports() -> (Runtime, Rc<RefCell<Vec<Dump>>>) {
+    let reports = Rc::new(RefCell::new(Vec::new()));
+    let seen = reports.clone();
+    let rt = Runtime::builder().on_deadlock(move |dump| seen.borrow_mut().push(dump.clone())).build().unwrap();
+    (rt, reports)
+}
+
+/// Circles of joins are reported in an open world, beside armed timers, once each.
+#[test]
+fn circles_of_joins_are_found_in_any_world() {
+    let (rt, reports) = open_with_reports();
+    rt.block_on(async {
+        let _timer = spawn_local(sleep(Duration::from_secs(3600)));
+        spawn_circle(3, |handle| Box::pin(async move { handle.await.unwrap() }));
+        sleep(30 * MS).await;
+        assert_eq!(reports.borrow().len(), 1);
+        sleep(250 * MS).await;
+        spawn_local(yield_now()).await.unwrap();
+        sleep(250 * MS).await;
+        assert_eq!(reports.borrow().len(), 1, "reported twice");
+        spawn_circle(2, |handle| Box::pin(async move { handle.await.unwrap() }));
+        sleep(250 * MS).await;
+    })
+    .unwrap();
+    let reports = reports.borrow();
+    assert_eq!(reports.len(), 2);
+    assert_eq!(reports[0].circles.iter().map(Vec::len).collect::<Vec<_>>(), [3]);
+    let mut lengths: Vec<_> = reports[1].circles.iter().map(Vec::len).collect();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [2, 3]);
+    let text = reports[0].to_string();
+    assert!(text.contains("a circle: circle "), "{text}");
+}
+
+/// No false alarm: a limit on one of the joins, a second thing that is waited for, an abort handle somewhere.
+#[test]
+fn circles_that_may_break_are_not_reported() {
+    let (rt, reports) = open_with_reports();
+    rt.block_on(async {
+        let token = CancelToken::new();
+        let limit = token.clone();
+        spawn_circle(2, move |handle| {
+            let join = handle.cancel_on(&limit);
+            Box::pin(async move { drop(join.await) })
+        });
+        spawn_circle(2, |handle| {
+            Box::pin(async move {
+                // Waits for two things, like a `select!`.
+                let mut join = pin!(handle.into_join());
+                let mut nap = pin!(sleep(400 * MS));
+                poll_fn(|cx| {
+                    match nap.as_mut().poll(cx).is_ready() {
+                        true => Poll::Ready(()),
+                        false => join.as_mut().poll(cx).map(drop),
+                    }
+                })
+                .await;
+            })
+        });
+        let handles = Rc::new(RefCell::new(Vec::new()));
+        let keep = handles.clone();
+        spawn_circle(2, move |handle| {
+            keep.borrow_mut().push(handle.abort_handle());
+            Box::pin(async move { drop(handle.await) })
+        });
+        sleep(300 * MS).await;
+        assert_eq!(reports.borrow().len(), 0);
+        handles.borrow().iter().for_each(tidegate_runtime::AbortHandle::abort);
+        token.cancel();
+        sleep(300 * MS).await;
+        assert_eq!(reports.borrow().len(), 0);
+        assert_eq!(Handle::current().unwrap().dump().tasks.len(), 1);
+    })
+    .unwrap();
+}
+
+/// A long chain of joins, walked in one search, is no circle.
+#[test]
+fn long_chains_are_no_circles() {
+    let (rt, reports) = open_with_reports();
+    rt.block_on(async {
+        let n = if cfg!(miri) { 50 } else { 20_000 };
+        let mut last = spawn_local(sleep(200 * MS));
+        for _ in 0..n {
+            let before = last;
+            last = spawn_local(async move { before.await.unwrap() });
+        }
+        last.await.unwrap();
+    })
+    .unwrap();
+    assert!(reports.borrow().is_empty());
+}
+
+/// `dump` from another thread, while the runtime sleeps, and one that nobody answers.
+#[test]
+fn a_dump_from_another_thread() {
+    let rt = Runtime::new().unwrap();
+    let handle = rt.handle();
+    let asker = {
+        let handle = handle.clone();
+        thread::spawn(move || loop {
+            let dump = handle.dump();
+            if dump.tasks.iter().filter(|task| matches!(task.state, TaskState::Waiting { .. })).count() == 3 {
+                return dump;
+            }
+        })
+    };
+    rt.block_on(async {
+        let (_tx, rx) = bounded::<u8>(1);
+        let _first = spawn_local_named("rx", async move { rx.recv().timeout(Duration::from_secs(50)).await });
+        let _second = spawn_local_named("nap", sleep(Duration::from_secs(60)));
+        let job = Handle::current().unwrap().spawn_blocking_named("asker", move || asker.join().unwrap());
+        let dump = job.await.unwrap();
+        assert!(dump.is_complete);
+        let texts: Vec<_> = dump.tasks.iter().map(|task| task.state.to_string()).collect();
+        assert!(texts[0].starts_with("join on blocking job \"asker\" (spawned at "), "{texts:?}");
+        assert!(texts[1].contains("receive on channel") && texts[1].ends_with(", with a limit"), "{texts:?}");
+        assert!(texts[2].starts_with("sleep, for"), "{texts:?}");
+        assert_eq!(dump.jobs[0].name.as_deref(), Some("asker"));
+        let json = dump.to_json();
+        assert!(json.contains(r#""name":"rx""#) && json.contains(r#""kind":"sleep""#), "{json}");
+    })
+    .unwrap();
+    drop(rt);
+    let dump = handle.dump();
+    assert!(!dump.is_complete && dump.tasks.is_empty());
+    assert!(dump.to_string().contains("did not answer"));
+}
+
+/// `since` counts from the park, through polls that change nothing.
+#[test]
+fn since_counts_from_the_park() {
+    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    rt.block_on(async {
+        let (_tx, rx) = bounded::<u8>(1);
+        let waker = Rc::new(RefCell::new(None));
+        let own = waker.clone();
+        let mut receive = Box::pin(rx.into_recv());
+        let _task = spawn_local(poll_fn(move |cx| {
+            *own.borrow_mut() = Some(cx.waker().clone());
+            receive.as_mut().poll(cx).map(drop)
+        }));
+        sleep(10 * MS).await;
+        waker.borrow().as_ref().unwrap().wake_by_ref();
+        sleep(10 * MS).await;
+        let dump = Handle::current().unwrap().dump();
+        match &dump.tasks[1].state {
+            TaskState::Waiting { since, .. } => assert!(*since >= 20 * MS && *since < 21 * MS, "{since:?}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .unwrap();
+}
