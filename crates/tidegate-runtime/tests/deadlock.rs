@@ -288,7 +288,8 @@ fn a_dump_from_another_thread() {
         let handle = handle.clone();
         thread::spawn(move || loop {
             let dump = handle.dump();
-            if dump.tasks.iter().filter(|task| matches!(task.state, TaskState::Waiting { .. })).count() == 3 {
+            let waiting = dump.tasks.iter().filter(|task| matches!(task.state, TaskState::Waiting { .. }));
+            if (waiting.count(), dump.jobs.len()) == (3, 1) {
                 return dump;
             }
         })
