@@ -5,7 +5,6 @@
 //!
 //! Threads start when a job finds none idle, up to the limit, and end after ten idle seconds.
 
-use core::future::Future;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll};
@@ -15,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::handle::Shared;
-use crate::task::{Header, JoinError, JoinHandle, Origin};
+use crate::task::{Header, JoinError, JoinHandle, Origin, Work};
 
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -57,17 +56,17 @@ pub(crate) struct RunningJob {
     pub(crate) since: Instant,
 }
 
-/// The closure as a future that is ready at its first poll.
+/// The closure as work that is done at its first poll.
 struct Blocking<F>(Option<F>);
 
 impl<F> Unpin for Blocking<F> {}
 
-impl<F: FnOnce() -> T, T> Future for Blocking<F> {
+impl<F: FnOnce() -> T, T> Work for Blocking<F> {
     type Output = T;
 
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         let job = self.0.take().expect("a job is polled once");
-        Poll::Ready(job())
+        Poll::Ready(Ok(job()))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::blocking::Pool;
 use crate::dump::Dump;
 use crate::error::NoRuntime;
 use crate::scheduler::{self, Mailbox};
-use crate::task::{Header, JoinError, JoinHandle, Origin};
+use crate::task::{Header, JoinError, JoinHandle, Origin, Plain, Work};
 
 /// What a runtime and its handles share.
 #[derive(Debug)]
@@ -74,9 +74,9 @@ impl Shared {
     }
 
     /// A task that has ended before it began.
-    pub(crate) fn refuse<F: Future>(&self, future: F, origin: Origin, why: JoinError) -> JoinHandle<F::Output> {
-        let task = Header::allocate(future, self.mailbox, origin, 2);
-        // SAFETY: just made, and nobody else knows it; the future is dropped here, the handle's reference handed on.
+    pub(crate) fn refuse<W: Work>(&self, work: W, origin: Origin, why: JoinError) -> JoinHandle<W::Output> {
+        let task = Header::allocate(work, self.mailbox, origin, 2);
+        // SAFETY: just made, and nobody else knows it; the work is dropped here, the handle's reference handed on.
         unsafe {
             Header::cancel(task.as_ptr(), why);
             Header::complete(task.as_ptr());
@@ -91,15 +91,15 @@ impl Shared {
         F::Output: Send,
     {
         if let Some(local) = scheduler::local_of(self.mailbox) {
-            return local.spawn_checked(future, origin);
+            return local.spawn_checked(Plain(future), origin);
         }
         let is_shut = self.is_shut();
         if *is_shut {
             drop(is_shut);
-            return self.refuse(future, origin, JoinError::Shutdown);
+            return self.refuse(Plain(future), origin, JoinError::Shutdown);
         }
         // The registry's, the handle's and the mailbox's reference.
-        let task = Header::allocate(future, self.mailbox, origin, 3);
+        let task = Header::allocate(Plain(future), self.mailbox, origin, 3);
         // SAFETY: just made; SCHEDULED from the start. The handle's reference is handed on.
         unsafe {
             self.mailbox.push(task.as_ptr());

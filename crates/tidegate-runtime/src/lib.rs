@@ -17,6 +17,7 @@ mod error;
 mod handle;
 mod runtime;
 mod scheduler;
+mod scope;
 mod task;
 mod yield_now;
 
@@ -28,11 +29,12 @@ pub use dump::{Dump, JobInfo, ObjectInfo, TaskInfo, TaskState};
 pub use error::{BuildError, NoRuntime, RunError, Unfinished};
 pub use handle::{Handle, OutsideGuard};
 pub use runtime::Runtime;
+pub use scope::{join_all, race, scope, scope_on, Failure, Raced, Scope, ScopeError};
 pub use task::{AbortHandle, Join, JoinError, JoinHandle, OwnedJoin, Panic};
 pub use yield_now::{yield_now, YieldNow};
 
 use scheduler::Local;
-use task::Origin;
+use task::{Origin, Plain};
 
 /// The scheduler of this thread.
 #[track_caller]
@@ -50,7 +52,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    here().spawn_checked(future, Origin::new(Location::caller()))
+    here().spawn_checked(Plain(future), Origin::new(Location::caller()))
 }
 
 /// [`spawn`] with a name, for dumps and deadlock reports.
@@ -63,7 +65,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    here().spawn_checked(future, Origin::named(name.into(), Location::caller()))
+    here().spawn_checked(Plain(future), Origin::named(name.into(), Location::caller()))
 }
 
 /// Spawns a task that stays on this thread, so that it need not be `Send`.
@@ -72,7 +74,7 @@ where
 /// Outside of a runtime.
 #[track_caller]
 pub fn spawn_local<F: Future + 'static>(future: F) -> JoinHandle<F::Output> {
-    here().spawn_checked(future, Origin::new(Location::caller()))
+    here().spawn_checked(Plain(future), Origin::new(Location::caller()))
 }
 
 /// [`spawn_local`] with a name.
@@ -81,7 +83,7 @@ pub fn spawn_local<F: Future + 'static>(future: F) -> JoinHandle<F::Output> {
 /// Outside of a runtime.
 #[track_caller]
 pub fn spawn_local_named<F: Future + 'static>(name: impl Into<String>, future: F) -> JoinHandle<F::Output> {
-    here().spawn_checked(future, Origin::named(name.into(), Location::caller()))
+    here().spawn_checked(Plain(future), Origin::named(name.into(), Location::caller()))
 }
 
 /// [`Handle::spawn_blocking`] on this thread's runtime.

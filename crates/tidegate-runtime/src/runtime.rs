@@ -13,7 +13,7 @@ use crate::dump::Dump;
 use crate::error::{BuildError, RunError, Unfinished};
 use crate::handle::Handle;
 use crate::scheduler::{self, Local, Time};
-use crate::task::{JoinError, JoinHandle, Origin};
+use crate::task::{JoinError, JoinHandle, Origin, Plain};
 
 /// A runtime with one thread: the one that made it. It polls tasks only inside [`Runtime::block_on`].
 ///
@@ -90,7 +90,7 @@ impl Runtime {
     /// Spawns a task that runs in the next `block_on`. It need not be `Send`.
     #[track_caller]
     pub fn spawn<F: Future + 'static>(&self, future: F) -> JoinHandle<F::Output> {
-        self.local.spawn(future, Origin::new(Location::caller()))
+        self.local.spawn(Plain(future), Origin::new(Location::caller()))
     }
 
     /// Runs `future`, and all tasks beside it, until the future has ended. Tasks that have not ended go on in the next
@@ -112,7 +112,7 @@ impl Runtime {
             let mut future = pin!(future);
             // SAFETY: only the task below uses the pointer, and it ends before `future` does.
             let root = Root(unsafe { core::ptr::from_mut(future.as_mut().get_unchecked_mut()) });
-            let mut handle = self.local.spawn(root, origin);
+            let mut handle = self.local.spawn(Plain(root), origin);
             let root = core::ptr::from_ref(handle.header());
             // SAFETY: inside `enter`; the handle has a reference.
             let stuck = unsafe { self.local.run(root, u64::MAX) }.err();

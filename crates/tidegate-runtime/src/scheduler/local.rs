@@ -13,7 +13,6 @@
 //! Tests: `tests/order.rs`, `tests/timers.rs`.
 
 use core::cell::{Cell, RefCell};
-use core::future::Future;
 use core::ptr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +26,7 @@ use super::{Mailbox, Time};
 use crate::builder::OnDeadlock;
 use crate::deadlock::{Circles, Searched, TASK};
 use crate::handle::Shared;
-use crate::task::{Header, JoinError, JoinHandle, Origin, Start};
+use crate::task::{Header, JoinError, JoinHandle, Origin, Start, Work};
 
 /// How many polls at most between two looks at the clock.
 const LOOK: u32 = 16;
@@ -135,9 +134,9 @@ impl Local {
 
     /// A new task at the tail of the queue.
     #[inline]
-    pub(crate) fn spawn<F: Future>(&self, future: F, spawned: Origin) -> JoinHandle<F::Output> {
+    pub(crate) fn spawn<W: Work>(&self, work: W, spawned: Origin) -> JoinHandle<W::Output> {
         // The registry's and the handle's reference.
-        let task = Header::allocate(future, self.mailbox, spawned, 2);
+        let task = Header::allocate(work, self.mailbox, spawned, 2);
         // SAFETY: just made; the handle's reference is handed on.
         unsafe {
             self.tasks.insert(task.as_ptr());
@@ -158,10 +157,10 @@ impl Local {
 
     /// [`Local::spawn`], unless the runtime is shut.
     #[inline]
-    pub(crate) fn spawn_checked<F: Future>(&self, future: F, spawned: Origin) -> JoinHandle<F::Output> {
+    pub(crate) fn spawn_checked<W: Work>(&self, work: W, spawned: Origin) -> JoinHandle<W::Output> {
         match self.shared.was_shut() {
-            false => self.spawn(future, spawned),
-            true => self.shared.refuse(future, spawned, JoinError::Shutdown),
+            false => self.spawn(work, spawned),
+            true => self.shared.refuse(work, spawned, JoinError::Shutdown),
         }
     }
 

@@ -30,7 +30,7 @@ pub enum JoinError {
 
 impl JoinError {
     pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> JoinError {
-        JoinError::Panicked(Panic(Mutex::new(payload)))
+        JoinError::Panicked(Panic::new(payload))
     }
 
     /// Did the task panic?
@@ -83,6 +83,10 @@ pub struct Panic(
 );
 
 impl Panic {
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Panic {
+        Panic(Mutex::new(payload))
+    }
+
     /// The payload, for [`std::panic::resume_unwind`].
     #[must_use]
     pub fn into_payload(self) -> Box<dyn Any + Send> {

@@ -1,7 +1,7 @@
-//! One task: one allocation, a header of 88 bytes and the future, whose place the output takes when it ends.
+//! One task: one allocation, a header of 88 bytes and the work, whose place the output takes when it ends.
 //!
 //! ```text
-//! [table 8][state 8][next 8][mailbox 8][registry links 16][spawned 8][wait 24][joiner 8] [future, then output]
+//! [table 8][state 8][next 8][mailbox 8][registry links 16][spawned 8][wait 24][joiner 8] [work, then output]
 //! ```
 //! | field | who touches it |
 //! | --- | --- |
@@ -74,27 +74,47 @@ struct TaskTable {
     free: unsafe fn(*const Header),
 }
 
-/// A task.
-#[repr(C)]
-struct Task<F: Future> {
-    header: Header,
-    stage: UnsafeCell<Stage<F>>,
+/// What a task does: a future that may fail as a task.
+pub(crate) trait Work {
+    type Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Self::Output, JoinError>>;
 }
 
-/// The future until COMPLETE, then the output until somebody has taken or dropped it (S3).
-union Stage<F: Future> {
-    future: ManuallyDrop<F>,
-    output: ManuallyDrop<Result<F::Output, JoinError>>,
+/// Any future.
+pub(crate) struct Plain<F>(pub(crate) F);
+
+impl<F: Future> Work for Plain<F> {
+    type Output = F::Output;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<F::Output, JoinError>> {
+        // SAFETY: the future is pinned with what it is all of.
+        unsafe { self.map_unchecked_mut(|plain| &mut plain.0) }.poll(cx).map(Ok)
+    }
+}
+
+/// A task.
+#[repr(C)]
+struct Task<W: Work> {
+    header: Header,
+    stage: UnsafeCell<Stage<W>>,
+}
+
+/// The work until COMPLETE, then the output until somebody has taken or dropped it (S3).
+union Stage<W: Work> {
+    work: ManuallyDrop<W>,
+    output: ManuallyDrop<Result<W::Output, JoinError>>,
 }
 
 #[cfg(all(not(loom), target_pointer_width = "64"))]
 const _: () = {
     type Sending = tidegate_channel::OwnedSending<u64>;
     assert!(size_of::<Header>() == 88);
-    assert!(size_of::<Task<Sending>>() == 88 + 48, "a task blocked in a send: with the allocator's own words <= 160");
+    assert!(size_of::<Task<Plain<Sending>>>() == 88 + 48, "a task blocked in a send: with the allocator's own words <= 160");
 };
 
-impl<F: Future> Task<F> {
+impl<W: Work> Task<W> {
     const TABLE: &'static TaskTable = &TaskTable {
         owner: OwnerVTable::of::<Header>(),
         poll: Self::poll,
@@ -108,14 +128,14 @@ impl<F: Future> Task<F> {
     /// `header` begins a task of this type, on the runtime's thread, before COMPLETE.
     unsafe fn poll(header: *const Header, cx: &mut Context<'_>) -> bool {
         let stage = Self::stage(header);
-        // SAFETY: until COMPLETE the stage is the runtime's thread's and holds the future, which never moves.
+        // SAFETY: until COMPLETE the stage is the runtime's thread's and holds the work, which never moves.
         let polled = catch_unwind(AssertUnwindSafe(|| unsafe {
-            let future = Pin::new_unchecked(&mut *(*stage).future);
-            future.poll(cx)
+            let work = Pin::new_unchecked(&mut *(*stage).work);
+            work.poll(cx)
         }));
         let output = match polled {
             Ok(Poll::Pending) => return false,
-            Ok(Poll::Ready(output)) => Ok(output),
+            Ok(Poll::Ready(output)) => output,
             Err(payload) => Err(JoinError::panicked(payload)),
         };
         // SAFETY: as above.
@@ -127,10 +147,10 @@ impl<F: Future> Task<F> {
     ///
     /// # Safety
     /// As for `poll`.
-    unsafe fn finish(stage: *mut Stage<F>, output: Result<F::Output, JoinError>) {
-        // SAFETY: the future is dropped once, in place, and not touched again; its destructor may panic.
+    unsafe fn finish(stage: *mut Stage<W>, output: Result<W::Output, JoinError>) {
+        // SAFETY: the work is dropped once, in place, and not touched again; its destructor may panic.
         unsafe {
-            contain(|| ManuallyDrop::drop(&mut (*stage).future));
+            contain(|| ManuallyDrop::drop(&mut (*stage).work));
             (&raw mut (*stage).output).write(ManuallyDrop::new(output));
         }
     }
@@ -148,7 +168,7 @@ impl<F: Future> Task<F> {
         // SAFETY: the caller's promise.
         unsafe {
             let output = ManuallyDrop::take(&mut (*Self::stage(header)).output);
-            to.cast::<Result<F::Output, JoinError>>().write(output);
+            to.cast::<Result<W::Output, JoinError>>().write(output);
         }
     }
 
@@ -163,11 +183,11 @@ impl<F: Future> Task<F> {
     /// The last reference is gone, and future and output with it.
     unsafe fn free(header: *const Header) {
         // SAFETY: made by `Box` in `Header::allocate`; the stage is a union, whose drop does nothing.
-        drop(unsafe { Box::from_raw(header.cast_mut().cast::<Task<F>>()) });
+        drop(unsafe { Box::from_raw(header.cast_mut().cast::<Task<W>>()) });
     }
 
-    fn stage(header: *const Header) -> *mut Stage<F> {
-        let task = header.cast::<Task<F>>();
+    fn stage(header: *const Header) -> *mut Stage<W> {
+        let task = header.cast::<Task<W>>();
         // SAFETY: `header` begins a task of this type.
         UnsafeCell::raw_get(unsafe { &raw const (*task).stage })
     }
@@ -175,14 +195,14 @@ impl<F: Future> Task<F> {
 
 impl Header {
     /// A task with `references`, SCHEDULED, in no queue yet.
-    pub(crate) fn allocate<F: Future>(
-        future: F,
+    pub(crate) fn allocate<W: Work>(
+        work: W,
         mailbox: &'static Mailbox,
         spawned: Origin,
         references: usize,
     ) -> NonNull<Header> {
         let none = || Cell::new(core::ptr::null());
-        let table = NonNull::from(Task::<F>::TABLE).cast();
+        let table = NonNull::from(Task::<W>::TABLE).cast();
         let task = Box::new(Task {
             header: Header {
                 // SAFETY: a table in static memory, whose first part was made for `Header`.
@@ -195,7 +215,7 @@ impl Header {
                 wait: Wait::new(),
                 joiner: Cell::new(core::ptr::null()),
             },
-            stage: UnsafeCell::new(Stage { future: ManuallyDrop::new(future) }),
+            stage: UnsafeCell::new(Stage { work: ManuallyDrop::new(work) }),
         });
         // SAFETY: a box is not null.
         unsafe { NonNull::new_unchecked(Box::into_raw(task).cast()) }

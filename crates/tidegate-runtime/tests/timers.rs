@@ -1,0 +1,167 @@
+//! The scheduler's clock: timers beside work, CASES 36 and 47, as orders and counts; latencies are the benchmark's.
+#![cfg(not(loom))]
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use tidegate_channel::unbounded;
+use tidegate_runtime::{spawn_local, yield_now, Runtime};
+use tidegate_wait::timer::{interval, sleep};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// CASES 47: a task that is always ready does not keep the clock from being looked at, however short its polls are.
+#[test]
+fn short_polls_do_not_starve_timers() {
+    let rt = Runtime::new().unwrap();
+    rt.block_on(async {
+        let woken = Rc::new(Cell::new(false));
+        let seen = woken.clone();
+        spawn_local(async move {
+            sleep(10 * MS).await;
+            seen.set(true);
+        })
+        .detach();
+        let start = Instant::now();
+        while !woken.get() {
+            yield_now().await;
+            assert!(start.elapsed() < 60_000 * MS, "the sleep starves");
+        }
+    })
+    .unwrap();
+}
+
+/// An operation that is always ready yields when its budget is used up, so others run.
+#[test]
+fn a_ready_operation_yields_now_and_then() {
+    let rt = Runtime::new().unwrap();
+    let others = Rc::new(Cell::new(0));
+    let seen = others.clone();
+    rt.block_on(async move {
+        let (tx, rx) = unbounded::<u32>();
+        let ready = spawn_local(async move {
+            for i in 0..10_000 {
+                tx.send(i).await.unwrap();
+                assert_eq!(rx.recv().await.unwrap(), i);
+            }
+        });
+        let mut turns = 0;
+        while !ready.is_finished() {
+            turns += 1;
+            yield_now().await;
+        }
+        seen.set(turns);
+    })
+    .unwrap();
+    // 20,000 operations at 128 a poll.
+    assert!((150..=170).contains(&others.get()), "{} turns beside 20,000 ready operations", others.get());
+}
+
+/// After long polls the clock is looked at after each: a timer waits for one of them at most.
+#[test]
+fn long_polls_bring_the_clock_forward() {
+    let rt = Runtime::new().unwrap();
+    rt.block_on(async {
+        let polls = Rc::new(Cell::new(0));
+        let due_after = Rc::new(Cell::new(None));
+        // The pace is known by then.
+        for _ in 0..40 {
+            busy(MS / 2);
+            yield_now().await;
+        }
+        let (seen, noted) = (polls.clone(), due_after.clone());
+        let start = Instant::now();
+        spawn_local(async move {
+            sleep(5 * MS).await;
+            noted.set(Some(seen.get()));
+        })
+        .detach();
+        let mut due_at = None;
+        while due_after.get().is_none() {
+            yield_now().await;
+            busy(MS);
+            polls.set(polls.get() + 1);
+            if start.elapsed() >= 5 * MS && due_at.is_none() {
+                due_at = Some(polls.get());
+            }
+        }
+        let (due_at, fired_after) = (due_at.unwrap(), due_after.get().unwrap());
+        assert!(fired_after <= due_at + 1, "due during poll {due_at}, fired after {fired_after}");
+    })
+    .unwrap();
+}
+
+fn busy(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// 32,768 sleeps at once all fire, never early.
+#[test]
+fn many_sleepers() {
+    let rt = Runtime::new().unwrap();
+    let n = if cfg!(miri) { 200 } else { 32_768 };
+    rt.block_on(async {
+        let tasks: Vec<_> = (0..n)
+            .map(|i| {
+                spawn_local(async move {
+                    let (start, limit) = (Instant::now(), Duration::from_micros(20_000 + i % 777));
+                    sleep(limit).await;
+                    assert!(start.elapsed() >= limit);
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    })
+    .unwrap();
+}
+
+/// Virtual time: a day of ticks takes none, and the clock stands still while anything is runnable.
+#[test]
+fn virtual_time_jumps() {
+    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    let before = Instant::now();
+    rt.block_on(async {
+        let mut ticks = interval(Duration::from_secs(60)).unwrap();
+        for _ in 0..24 * 60 {
+            ticks.tick().await;
+        }
+        let asleep = Rc::new(Cell::new(true));
+        let seen = asleep.clone();
+        spawn_local(async move {
+            sleep(MS).await;
+            seen.set(false);
+        })
+        .detach();
+        for _ in 0..1000 {
+            yield_now().await;
+        }
+        assert!(asleep.get());
+        sleep(2 * MS).await;
+        assert!(!asleep.get());
+    })
+    .unwrap();
+    assert!(before.elapsed() < Duration::from_secs(3600));
+    // Moved by hand, too.
+    let fired = Rc::new(Cell::new(false));
+    let seen = fired.clone();
+    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    rt.spawn(async move {
+        let mut nap = Box::pin(sleep(Duration::from_secs(5)));
+        let pending = poll_fn(|cx| Poll::Ready(std::future::Future::poll(nap.as_mut(), cx).is_pending())).await;
+        assert!(pending);
+        seen.set(true);
+    })
+    .detach();
+    rt.advance(Duration::from_secs(10)).unwrap();
+    rt.block_on(yield_now()).unwrap();
+    assert!(fired.get());
+    assert!(Runtime::new().unwrap().advance(MS).is_none());
+}
