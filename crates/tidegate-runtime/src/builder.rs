@@ -113,8 +113,7 @@ impl Builder {
         };
         let Some(time) = time else {
             mailbox.close();
-            // SAFETY: closed, and nobody has seen it.
-            unsafe { mailbox.give_back() };
+            mailbox.give_back();
             return Err(BuildError::TooManyWheels);
         };
         let shared = Arc::new(Shared::new(mailbox, Pool::new(blocking), self.is_closed_world));

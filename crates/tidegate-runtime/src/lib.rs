@@ -13,6 +13,7 @@ mod blocking;
 mod builder;
 mod deadlock;
 mod dump;
+mod entry;
 mod error;
 mod handle;
 mod runtime;
@@ -26,6 +27,8 @@ use core::panic::Location;
 
 pub use builder::Builder;
 pub use dump::{Dump, JobInfo, ObjectInfo, TaskInfo, TaskState};
+#[doc(hidden)]
+pub use entry::{run_main, run_test};
 pub use error::{BuildError, NoRuntime, RunError, Unfinished};
 pub use handle::{Handle, OutsideGuard};
 pub use runtime::Runtime;

@@ -36,7 +36,40 @@ pub mod limit {
 #[cfg(feature = "std")]
 pub use tidegate_wait::op::block_on;
 
+#[cfg(feature = "runtime")]
+pub use tidegate_macros::{main, test};
+
+/// Tasks on one thread, exactly ordered; scopes; and a hang that says what it waits for.
+#[cfg(feature = "runtime")]
+pub mod runtime {
+    pub use tidegate_runtime::{
+        join_all, race, scope, scope_on, spawn, spawn_blocking, spawn_local, spawn_local_named, spawn_named, yield_now,
+        AbortHandle, BuildError, Builder, Dump, Failure, Handle, JobInfo, Join, JoinError, JoinHandle, NoRuntime,
+        ObjectInfo, OutsideGuard, OwnedJoin, Panic, Raced, RunError, Runtime, Scope, ScopeError, TaskInfo, TaskState,
+        Unfinished, YieldNow,
+    };
+    #[doc(hidden)]
+    pub use tidegate_runtime::{run_main, run_test};
+}
+
 /// The examples of the guide compile and run, too.
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../../../docs/guide.md")]
 struct Guide;
+
+/// Bad input of the attributes is a compile error.
+///
+/// ```compile_fail
+/// #[tidegate::test(virtual = true)]
+/// async fn no_such_option() {}
+/// ```
+/// ```compile_fail
+/// #[tidegate::main]
+/// fn main() {}
+/// ```
+/// ```compile_fail
+/// #[tidegate::main]
+/// async fn main(argument: u8) {}
+/// ```
+#[cfg(all(doctest, feature = "runtime"))]
+struct AttributeErrors;

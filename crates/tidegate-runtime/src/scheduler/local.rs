@@ -177,8 +177,7 @@ impl Local {
             unsafe { Header::release(task) };
         }
         self.mailbox.close();
-        // SAFETY: closed; every task is complete.
-        unsafe { self.mailbox.give_back() };
+        self.mailbox.give_back();
     }
 
     /// Takes over what other threads have woken or spawned.
