@@ -8,6 +8,7 @@
 mod cli;
 mod filter;
 mod harness;
+mod hosts;
 mod loads;
 mod peers;
 

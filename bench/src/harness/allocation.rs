@@ -57,11 +57,25 @@ pub(crate) struct Allocated {
 
 /// Runs `work` and says what it, and every other thread meanwhile, allocated.
 pub(crate) fn counted<R>(work: impl FnOnce() -> R) -> (R, Allocated) {
-    let (calls, bytes) = (ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed));
-    COUNTING.store(true, Relaxed);
+    let counting = Counting::start();
     let result = work();
-    COUNTING.store(false, Relaxed);
-    (result, Allocated { calls: ALLOCATIONS.load(Relaxed) - calls, bytes: BYTES.load(Relaxed) - bytes })
+    (result, counting.stop())
+}
+
+/// A count that is going on. One at a time.
+pub(crate) struct Counting(Allocated);
+
+impl Counting {
+    pub(crate) fn start() -> Counting {
+        let before = Allocated { calls: ALLOCATIONS.load(Relaxed), bytes: BYTES.load(Relaxed) };
+        COUNTING.store(true, Relaxed);
+        Counting(before)
+    }
+
+    pub(crate) fn stop(self) -> Allocated {
+        COUNTING.store(false, Relaxed);
+        Allocated { calls: ALLOCATIONS.load(Relaxed) - self.0.calls, bytes: BYTES.load(Relaxed) - self.0.bytes }
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::task::{spawn, yield_now, JoinHandle};
 
 use crate::harness::stopwatch::{milliseconds, Stopwatch};
 use crate::harness::{Cell, Failure, Load, Metric, Run, Scale, Unit};
-use crate::loads::runtimes;
+use crate::loads::{head_of_line_at_home, runtimes};
 use crate::peers::{self, Outcome, Peer, Sent, Tidegate, Visitor};
 
 pub(crate) fn load() -> Load {
@@ -20,15 +20,16 @@ pub(crate) fn load() -> Load {
             "a canary that sleeps 100 ms on a thread where 4,096 sends with a limit of 100 ms expire behind B parked \
                 ones: how long it slept, when all 4,096 tasks were done, and how many got their value back. All on one \
                 current-thread runtime of tokio, the canary on tokio's timer (`+own_sleep`: on ours). The same with \
-                receives, ours alone, the canary on our timer.",
+                receives, ours alone, the canary on our timer. And all of it on our own runtime \
+                (`+own_runtime`), also with 16,384 sends that expire.",
         hides: "how timers of other runtimes fare; the time that the B tasks take to park.",
         max_rounds: 7,
         cells,
     }
 }
 
-const LIMIT: Duration = Duration::from_millis(100);
-const TIMED: usize = 4_096;
+pub(super) const LIMIT: Duration = Duration::from_millis(100);
+pub(super) const TIMED: usize = 4_096;
 
 struct Cells {
     cells: Vec<Cell>,
@@ -45,6 +46,7 @@ fn cells(scale: Scale) -> Vec<Cell> {
         let case = format!("{parked} parked ahead of {TIMED} receives of 100 ms");
         all.cells.push(Cell::new(case, Tidegate::NAME, move || runtimes::current_thread()?.block_on(receives(parked))));
     }
+    all.cells.extend(head_of_line_at_home::cells(scale));
     all.cells
 }
 

@@ -1,13 +1,15 @@
 //! What the peers are made to do, one file a load. Each says what its figures show and what they do not.
 
 mod head_of_line;
+mod head_of_line_at_home;
 mod hooks;
 mod park_cancel;
 mod ping_pong;
 mod ready;
 mod resident;
-mod runtimes;
+pub(crate) mod runtimes;
 mod sizes;
+mod tasks;
 mod throughput;
 mod timers;
 
@@ -23,5 +25,6 @@ pub(crate) fn all() -> Vec<Load> {
         head_of_line::load(),
         sizes::load(),
         timers::load(),
+        tasks::load(),
     ]
 }

@@ -132,10 +132,10 @@ impl Pool {
         }
     }
 
-    /// Waits until no job is running. False: `until` has come before.
+    /// Waits until no job is running or queued. False: `until` has come before.
     pub(crate) fn wait_idle(&self, until: Option<Instant>) -> bool {
         let mut state = self.state();
-        while !state.running.is_empty() {
+        while !state.running.is_empty() || !state.queue.is_empty() {
             state = match until {
                 None => self.ended.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner()),
                 Some(until) => {

@@ -75,6 +75,9 @@ impl Builder {
     /// Declares that nothing outside of the runtime's thread and its blocking jobs wakes its tasks, except what
     /// [`Handle::outside`](crate::Handle::outside) announces. Then a runtime in which nothing is runnable, no timer armed,
     /// and no blocking job left is deadlocked, and `block_on` says so instead of hanging. Off unless set.
+    ///
+    /// A timer counts if it was armed inside of the runtime. One that was armed before its future came here stands in
+    /// another wheel, as something outside, to be announced.
     pub fn closed_world(mut self, closed: bool) -> Builder {
         self.is_closed_world = closed;
         self

@@ -6,25 +6,30 @@
 //!   nothing can wake any task ([`Builder::closed_world`](crate::Builder::closed_world)). Decided by the scheduler when it
 //!   is idle.
 //! - **A circle of joins,** in any world: each task joins the next, without a limit, and *nothing else could wake it*. That
-//!   nothing else could is read off the task's references: a parked join has one waker of the joining task; a task that waits
-//!   on anything beside it has given away a second one, whoever that is. And somebody with an [`AbortHandle`] has a
-//!   reference, too. So a task in a circle has exactly three: the registry's, its handle's (which the one before it in the
-//!   circle has), and one waker. More: the circle may be broken from outside, and nothing is reported.
+//!   nothing else could is read off the task's references. The join that is parked at the next task has one waker of this
+//!   one (that is looked at); a task that waits on anything beside it has given away a second one, whoever that is. And
+//!   somebody with an [`AbortHandle`] has a reference, too. So a task in a circle has exactly three: the registry's, its
+//!   handle's (which the one before it in the circle has), and one waker. More: the circle may be broken from outside, and
+//!   nothing is reported. The tasks of a [`scope`](crate::scope()) can be aborted through it, so they never are.
 //!
 //! The future of `block_on` is in no circle: nobody has its handle.
 //!
-//! A circle is looked for before the thread sleeps, if a join has parked since the last time, at most ten times a second.
+//! A circle is looked for before the thread sleeps, if a join has parked since the last time, at most ten times a second. (One
+//! that comes to be when an abort handle is dropped is found with the next join that parks.)
 //!
 //! Tests: `tests/deadlock.rs`.
 //!
 //! [`AbortHandle`]: crate::AbortHandle
 
 use core::cell::{Cell, RefCell};
+use core::ptr::NonNull;
 use std::collections::{BTreeSet, HashMap};
+
+use tidegate_wait::wake_batch::contain;
 
 use crate::builder::OnDeadlock;
 use crate::dump::Dump;
-use crate::scheduler::Local;
+use crate::scheduler::{Local, Time};
 use crate::task::Header;
 
 /// What the park hook calls a task that is waited for.
@@ -56,8 +61,10 @@ impl core::fmt::Debug for Circles {
 pub(crate) enum Searched {
     /// It is too early; at this time, in ns, it is not.
     Later(u64),
-    /// What there was has been reported.
+    /// There was nothing new.
     Done,
+    /// A new circle was reported: what the report did may have made a task runnable.
+    Reported,
 }
 
 impl Circles {
@@ -68,27 +75,40 @@ impl Circles {
     /// Looks for circles and reports new ones.
     pub(crate) fn search(&self, local: &Local) -> Searched {
         let now = local.now_ns();
-        if let Some(next) = self.searched.get().map(|at| at.saturating_add(PAUSE)).filter(|next| *next > now) {
+        let next = self.searched.get().map(|at| at.saturating_add(PAUSE)).filter(|next| *next > now);
+        // In virtual time nobody waits for `next`.
+        if let (Some(next), Time::System(_)) = (next, local.time()) {
             return Searched::Later(next);
         }
         self.searched.set(Some(now));
         let circles = circles(local);
         let before = self.reported.replace(circles.iter().flatten().copied().collect());
-        if circles.iter().flatten().any(|task| !before.contains(task)) {
-            (self.on_deadlock)(&Dump::of(local));
+        if circles.iter().flatten().all(|task| before.contains(task)) {
+            return Searched::Done;
         }
-        Searched::Done
+        let dump = Dump::of(local);
+        contain(|| (self.on_deadlock)(&dump));
+        Searched::Reported
     }
 }
 
 /// All circles of joins that nothing can break, as the addresses of their tasks.
 pub(crate) fn circles(local: &Local) -> Vec<Vec<usize>> {
-    let mut joins = HashMap::new();
-    local.tasks().for_each(|task| {
-        if let Some(joined) = joins_only(local, task) {
-            joins.insert(core::ptr::from_ref(task).addr(), joined);
-        }
-    });
+    let mut candidates = Vec::new();
+    local.tasks().for_each(|task| candidates.extend(joins_only(local, task).map(|joined| (joined, task.into()))));
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    // What was noted may be gone: only a registered task is looked at.
+    let mut tasks = HashMap::new();
+    local.tasks().for_each(|task| tasks.extend([(core::ptr::from_ref(task).addr(), NonNull::from(task))]));
+    // SAFETY: registered tasks are alive, and none ends meanwhile: nothing of the user's runs.
+    let is_parked = |joined: &NonNull<Header>, by: NonNull<Header>| unsafe { joined.as_ref().is_joined_by(by.as_ref()) };
+    let mut joins: HashMap<usize, usize> = candidates
+        .into_iter()
+        .filter(|(joined, by)| tasks.get(joined).is_some_and(|joined| is_parked(joined, *by)))
+        .map(|(joined, by)| (by.addr().get(), joined))
+        .collect();
     let mut circles = Vec::new();
     // Each walk takes what it passes out of the map, so all of them together pass each task once.
     while let Some(start) = joins.keys().next().copied() {

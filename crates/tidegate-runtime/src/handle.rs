@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::blocking::Pool;
 use crate::dump::Dump;
 use crate::error::NoRuntime;
-use crate::scheduler::{self, Mailbox};
+use crate::scheduler::{self, Local, Mailbox};
 use crate::task::{Header, JoinError, JoinHandle, Origin, Plain, Work};
 
 /// What a runtime and its handles share.
@@ -78,6 +78,11 @@ impl Shared {
         self.was_shut.load(Ordering::Relaxed)
     }
 
+    /// This runtime, if it is the one that this thread is running. (Not by its mailbox, which goes to the next one.)
+    fn local<'a>(&self) -> Option<&'a Local> {
+        scheduler::current().filter(|local| core::ptr::eq(&raw const **local.shared(), self))
+    }
+
     /// A task that has ended before it began.
     pub(crate) fn refuse<W: Work>(&self, work: W, origin: Origin, why: JoinError) -> JoinHandle<W::Output> {
         let task = Header::allocate(work, self.mailbox, origin, 2);
@@ -95,7 +100,7 @@ impl Shared {
         F: Future + Send + 'static,
         F::Output: Send,
     {
-        if let Some(local) = scheduler::local_of(self.mailbox) {
+        if let Some(local) = self.local() {
             return local.spawn_checked(Plain(future), origin);
         }
         let is_shut = self.is_shut();
@@ -203,7 +208,7 @@ impl Handle {
     /// not running or one poll takes so long, [`Dump::is_complete`] says so, and the tasks are missing.
     #[must_use]
     pub fn dump(&self) -> Dump {
-        if let Some(local) = scheduler::local_of(self.shared.mailbox) {
+        if let Some(local) = self.shared.local() {
             return Dump::of(local);
         }
         let (answer, dump) = std::sync::mpsc::channel();

@@ -57,6 +57,21 @@ impl<F: Future> Future for Root<F> {
     }
 }
 
+/// The task of [`Root`]. It ends with the call, however that ends: the future that it points to goes then.
+struct RootTask<'l, T> {
+    local: &'l Local,
+    handle: JoinHandle<T>,
+}
+
+impl<T> Drop for RootTask<'_, T> {
+    fn drop(&mut self) {
+        if !self.handle.is_finished() {
+            // SAFETY: it has not completed, so it is registered.
+            unsafe { self.local.cancel(self.handle.as_ptr(), JoinError::Aborted) };
+        }
+    }
+}
+
 impl Runtime {
     pub(crate) fn of(local: Local) -> Runtime {
         Runtime { local, token: CancelToken::new() }
@@ -90,6 +105,8 @@ impl Runtime {
     /// Spawns a task that runs in the next `block_on`. It need not be `Send`.
     #[track_caller]
     pub fn spawn<F: Future + 'static>(&self, future: F) -> JoinHandle<F::Output> {
+        // What handles have spawned before comes before.
+        self.local.take_mail();
         self.local.spawn(Plain(future), Origin::new(Location::caller()))
     }
 
@@ -112,20 +129,12 @@ impl Runtime {
             let mut future = pin!(future);
             // SAFETY: only the task below uses the pointer, and it ends before `future` does.
             let root = Root(unsafe { core::ptr::from_mut(future.as_mut().get_unchecked_mut()) });
-            let mut handle = self.local.spawn(Plain(root), origin);
-            let root = core::ptr::from_ref(handle.header());
+            self.local.take_mail();
+            let root = RootTask { local: &self.local, handle: self.local.spawn(Plain(root), origin) };
             // SAFETY: inside `enter`; the handle has a reference.
-            let stuck = unsafe { self.local.run(root, u64::MAX) }.err();
-            if stuck.is_some() {
-                let dump = Dump::of(&self.local);
-                // SAFETY: it has not completed, so it is registered.
-                unsafe { self.local.cancel(root, JoinError::Aborted) };
-                return Err(RunError::Deadlock(Box::new(dump)));
-            }
-            let output = tidegate_wait::op::poll_once(pin!(handle.join()));
-            match output {
-                Poll::Ready(output) => Ok(output),
-                Poll::Pending => unreachable!("the task of `block_on` has ended"),
+            match unsafe { self.local.run(root.handle.as_ptr(), u64::MAX) } {
+                Ok(()) => Ok(root.handle.take_output()),
+                Err(_) => Err(RunError::Deadlock(Box::new(Dump::of(&self.local)))),
             }
         })?;
         match ended {
@@ -135,8 +144,8 @@ impl Runtime {
         }
     }
 
-    /// Cancels [`Runtime::token`], refuses what is spawned from now on, and runs until every task and every blocking job has
-    /// ended, for at most `limit` ([`Duration::MAX`]: for ever). What has not ended then is dropped; a blocking job that is
+    /// Cancels [`Runtime::token`], refuses the tasks that are spawned from now on, and runs until every task and every blocking
+    /// job has ended, also those that have not begun, for at most `limit` ([`Duration::MAX`]: for ever). What has not ended then is dropped; a blocking job that is
     /// running goes on without the runtime.
     ///
     /// # Errors
@@ -154,11 +163,9 @@ impl Runtime {
             let now = self.local.time().wheel().now_ns();
             let end = u64::try_from(limit.as_nanos()).map_or(u64::MAX, |limit| now.saturating_add(limit));
             // SAFETY: inside `enter`.
-            unsafe { self.local.run(core::ptr::null(), end) }.err()
+            unsafe { self.local.run_all(end, until) }.err()
         });
-        let pool = self.local.shared().pool();
-        pool.close();
-        let jobs_ended = pool.wait_idle(until);
+        let jobs_ended = self.local.shared().pool().wait_idle(until);
         match (stuck, jobs_ended) {
             (None, true) => Ok(()),
             _ => Err(Unfinished { dump: Dump::of(&self.local) }),

@@ -262,6 +262,94 @@ fn circles_that_may_break_are_not_reported() {
     .unwrap();
 }
 
+/// What the report does is not slept over, and its panic ends there.
+#[test]
+fn a_report_may_wake_and_panic() {
+    let (tx, supervisor) = unbounded::<usize>();
+    let rt = Runtime::builder()
+        .on_deadlock(move |dump| {
+            tx.try_send(dump.circles.len()).unwrap();
+            panic!("in the report");
+        })
+        .build()
+        .unwrap();
+    let circles = rt.block_on(async {
+        spawn_circle(2, |handle| Box::pin(async move { handle.await.unwrap() }));
+        supervisor.recv().await.unwrap()
+    });
+    assert_eq!(circles.unwrap(), 1);
+}
+
+/// No false alarm: what was joined once, or by another waker, is not what is waited for.
+#[test]
+fn a_note_is_no_proof() {
+    let (rt, reports) = open_with_reports();
+    rt.block_on(async {
+        let (first, second): (Slot, Slot) = Default::default();
+        for (own, other) in [(&first, &second), (&second, &first)] {
+            let other = other.clone();
+            let task = spawn_local(async move {
+                let mut handle = other.borrow_mut().take().unwrap();
+                // The join is dropped; what is waited for is a thread.
+                assert!(tidegate_wait::op::poll_once(pin!(handle.join())).is_pending());
+                let mut is_started = false;
+                poll_fn(|cx| {
+                    if std::mem::replace(&mut is_started, true) {
+                        return Poll::Ready(());
+                    }
+                    let waker = cx.waker().clone();
+                    thread::spawn(move || {
+                        thread::sleep(250 * MS);
+                        waker.wake();
+                    });
+                    Poll::Pending
+                })
+                .await;
+            });
+            *own.borrow_mut() = Some(task);
+        }
+        sleep(400 * MS).await;
+        assert_eq!(Handle::current().unwrap().dump().tasks.len(), 1);
+    })
+    .unwrap();
+    assert!(reports.borrow().is_empty());
+}
+
+/// Circles are found in virtual time, too, without a throttle.
+#[test]
+fn circles_in_virtual_time() {
+    let reports = Rc::new(Cell::new(0));
+    let seen = reports.clone();
+    let rt = Runtime::builder().virtual_time(true).on_deadlock(move |_| seen.set(seen.get() + 1)).build().unwrap();
+    rt.block_on(async {
+        for _ in 0..3 {
+            spawn_circle(2, |handle| Box::pin(async move { handle.await.unwrap() }));
+            sleep(MS).await;
+        }
+    })
+    .unwrap();
+    assert_eq!(reports.get(), 3);
+}
+
+/// Never blind: a timer that was taken out again is not waited for.
+#[test]
+fn a_disarmed_timer_does_not_hide_a_deadlock() {
+    let rt = closed();
+    let before = Instant::now();
+    deadlock(rt.block_on(async {
+        let (tx, rx) = bounded::<u8>(1);
+        let sender = spawn_local(async move {
+            yield_now().await;
+            tx.send(1).await.unwrap();
+            tx
+        });
+        assert_eq!(rx.recv().timeout(Duration::from_secs(3600)).await.unwrap(), 1);
+        let _tx = sender.await.unwrap();
+        rx.recv().await
+    }));
+    assert!(before.elapsed() < Duration::from_secs(600));
+}
+
 /// A long chain of joins, walked in one search, is no circle.
 #[test]
 fn long_chains_are_no_circles() {
@@ -314,6 +402,27 @@ fn a_dump_from_another_thread() {
     let dump = handle.dump();
     assert!(!dump.is_complete && dump.tasks.is_empty());
     assert!(dump.to_string().contains("did not answer"));
+}
+
+/// `since` counts from the last park on the object, not from the first.
+#[test]
+fn since_begins_anew_with_each_park() {
+    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    rt.block_on(async {
+        let (tx, rx) = bounded::<u8>(1);
+        let _receiver = spawn_local(async move { while rx.recv().await.is_ok() {} });
+        for _ in 0..5 {
+            sleep(10 * MS).await;
+            tx.send(1).await.unwrap();
+        }
+        sleep(3 * MS).await;
+        let dump = Handle::current().unwrap().dump();
+        match &dump.tasks[1].state {
+            TaskState::Waiting { since, .. } => assert!(*since >= 2 * MS && *since < 4 * MS, "{since:?}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .unwrap();
 }
 
 /// `since` counts from the park, through polls that change nothing.

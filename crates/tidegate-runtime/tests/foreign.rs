@@ -154,6 +154,38 @@ fn runtimes_end_under_fire() {
     }
 }
 
+/// A handle of a runtime that is gone does not lead to the one that has its mailbox now.
+#[test]
+fn a_handle_is_its_runtimes_own() {
+    let first = Runtime::new().unwrap();
+    let handle = first.handle();
+    drop(first);
+    let second = Runtime::new().unwrap();
+    second
+        .block_on(async {
+            assert!(matches!(handle.spawn(async { 7 }).await, Err(JoinError::Shutdown)));
+            assert!(!handle.dump().is_complete);
+        })
+        .unwrap();
+}
+
+/// Spawns through a handle and through the runtime itself, outside of `block_on`, keep their order.
+#[test]
+fn spawns_outside_keep_their_order() {
+    let rt = Runtime::new().unwrap();
+    let handle = rt.handle();
+    let log = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let note = |what: u32| {
+        let log = log.clone();
+        async move { log.lock().unwrap().push(what) }
+    };
+    handle.spawn(note(1)).detach();
+    rt.spawn(note(2)).detach();
+    handle.spawn(note(3)).detach();
+    rt.block_on(note(4)).unwrap();
+    assert_eq!(*log.lock().unwrap(), [1, 2, 3, 4]);
+}
+
 /// A runtime of ours on a thread of tokio's, and tokio's on a thread of ours; values cross both ways.
 #[test]
 #[cfg_attr(miri, ignore = "tokio's driver needs system calls that Miri has not")]

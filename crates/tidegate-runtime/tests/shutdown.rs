@@ -142,6 +142,28 @@ fn a_shutdown_in_a_closed_world_is_not_held_up() {
     assert_eq!(rt.shutdown(Duration::from_secs(3600)).unwrap_err().dump().tasks.len(), 1);
 }
 
+/// What another thread spawned before the shutdown runs, and jobs that were queued.
+#[test]
+fn a_shutdown_runs_what_was_left_to_it() {
+    let rt = Runtime::builder().blocking_threads(1).build().unwrap();
+    let handle = rt.handle();
+    let jobs: Vec<_> = (0..3).map(|i| handle.spawn_blocking(move || i)).collect();
+    let task = thread::spawn(move || handle.spawn(async { 7 })).join().unwrap();
+    rt.shutdown(Duration::MAX).unwrap();
+    assert_eq!(task.wait().unwrap(), 7);
+    let outputs: Vec<_> = jobs.into_iter().map(|job| job.wait().unwrap()).collect();
+    assert_eq!(outputs, [0, 1, 2]);
+}
+
+/// In virtual time, beside a thread that may still wake somebody, the limit is one of real time.
+#[test]
+fn a_shutdown_in_virtual_time_ends() {
+    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    let _declared = rt.handle().outside();
+    rt.spawn(pending::<()>()).detach();
+    assert_eq!(rt.shutdown(10 * MS).unwrap_err().dump().tasks.len(), 1);
+}
+
 /// A dropped runtime waits for nothing: a job that runs goes on, one that waits is refused.
 #[test]
 fn a_drop_waits_for_no_job() {

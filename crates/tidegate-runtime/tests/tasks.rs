@@ -462,3 +462,78 @@ fn wakes_during_a_poll_are_one() {
     .unwrap();
     assert_eq!(polls.load(Ordering::Relaxed), 2);
 }
+
+/// The last poll of `block_on`'s future may use up its budget to the last unit.
+#[test]
+fn a_future_may_end_with_its_budget() {
+    let rt = runtime();
+    for n in 120..140 {
+        rt.block_on(async {
+            let (tx, _rx) = tidegate_channel::unbounded();
+            for i in 0..n {
+                tx.send(i).await.unwrap();
+            }
+        })
+        .unwrap();
+    }
+}
+
+/// Destructors have a budget of their own, whatever the poll before has used.
+#[test]
+fn a_destructor_has_a_budget() {
+    struct Sends(tidegate_channel::Sender<u32>, Rc<Cell<bool>>);
+    impl Drop for Sends {
+        fn drop(&mut self) {
+            self.1.set(poll_once(pin!(self.0.send(1))).is_ready());
+        }
+    }
+    let rt = runtime();
+    let sent = Rc::new(Cell::new(false));
+    let seen = sent.clone();
+    rt.block_on(async {
+        let (tx, _rx) = tidegate_channel::unbounded();
+        let sends = Sends(tx.clone(), seen);
+        let task = spawn_local(async move {
+            let _sends = sends;
+            pending::<()>().await;
+        });
+        yield_now().await;
+        task.abort();
+        for i in 0..128 {
+            tx.send(i).await.unwrap();
+        }
+        yield_now().await;
+    })
+    .unwrap();
+    assert!(sent.get());
+}
+
+/// G9: a parked join that is leaked, and ends by its limit, takes nothing from the join that came after it.
+#[test]
+fn a_leaked_join_takes_no_turn() {
+    let rt = runtime();
+    rt.block_on(async {
+        let mut task = spawn(async {
+            sleep(30 * MS).await;
+            5
+        });
+        let mut leaked = Box::pin(task.join().timeout(MS));
+        assert!(poll_once(leaked.as_mut()).is_pending());
+        std::mem::forget(leaked);
+        assert_eq!(task.join().await.unwrap(), 5);
+    })
+    .unwrap();
+}
+
+/// `.wait()` on a thread that runs tasks: a timer of its own ends it, on the driver's thread.
+#[test]
+fn a_blocking_wait_in_a_task_has_time() {
+    let rt = Runtime::new().unwrap();
+    rt.block_on(async {
+        let (_tx, rx) = bounded::<u8>(1);
+        assert!(rx.recv().timeout(MS).wait().unwrap_err().is_timeout());
+        sleep(MS).wait();
+        sleep(MS).await;
+    })
+    .unwrap();
+}

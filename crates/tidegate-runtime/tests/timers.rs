@@ -101,6 +101,66 @@ fn busy(time: Duration) {
     }
 }
 
+/// The first thing that a `block_on` does is to look at the clock.
+#[test]
+fn a_run_begins_with_what_is_due() {
+    let rt = Runtime::new().unwrap();
+    let log = Rc::new(std::cell::RefCell::new(Vec::new()));
+    let seen = log.clone();
+    rt.block_on(async {
+        for _ in 0..200 {
+            yield_now().await;
+        }
+    })
+    .unwrap();
+    rt.spawn(async move {
+        sleep(2 * MS).await;
+        seen.borrow_mut().push("timer");
+    })
+    .detach();
+    rt.block_on(yield_now()).unwrap();
+    std::thread::sleep(20 * MS);
+    rt.block_on(async {
+        for _ in 0..20 {
+            log.borrow_mut().push("root");
+            yield_now().await;
+        }
+    })
+    .unwrap();
+    let place = log.borrow().iter().position(|what| *what == "timer");
+    assert!(place <= Some(1), "{place:?}");
+}
+
+/// A waker that polls a sleep, which arms an earlier timer, while the wheel is being turned.
+#[test]
+fn a_timer_that_is_armed_by_a_waker() {
+    struct PollsNext(std::sync::Mutex<Option<std::pin::Pin<Box<tidegate_wait::timer::Sleep>>>>, std::task::Waker);
+    impl std::task::Wake for PollsNext {
+        fn wake(self: std::sync::Arc<Self>) {
+            if let Some(next) = self.0.lock().unwrap().as_mut() {
+                let mut cx = std::task::Context::from_waker(&self.1);
+                assert!(std::future::Future::poll(next.as_mut(), &mut cx).is_pending());
+            }
+        }
+    }
+    let rt = Runtime::builder().closed_world(true).build().unwrap();
+    rt.block_on(async {
+        let mut first = Box::pin(sleep(5 * MS));
+        let mut kept = None;
+        poll_fn(|cx| {
+            if kept.is_some() {
+                return Poll::Ready(());
+            }
+            let next = std::sync::Mutex::new(Some(Box::pin(sleep(20 * MS))));
+            let waker = std::sync::Arc::new(PollsNext(next, cx.waker().clone()));
+            kept = Some(waker.clone());
+            std::future::Future::poll(first.as_mut(), &mut std::task::Context::from_waker(&waker.into()))
+        })
+        .await;
+    })
+    .unwrap();
+}
+
 /// 32,768 sleeps at once all fire, never early.
 #[test]
 fn many_sleepers() {

@@ -20,6 +20,8 @@ pub struct WaitInfo {
     pub object: usize,
     /// Where that was made.
     pub origin: Origin,
+    /// It has parked just now; otherwise it is parked still.
+    pub is_new: bool,
     /// Something else may end the wait, too: a limit in time, a token.
     pub is_limited: bool,
 }
@@ -84,10 +86,14 @@ pub(crate) fn with_wheel<R>(wheel: &Wheel, f: impl FnOnce() -> R) -> R {
     set(wheel, hooks, f)
 }
 
-/// Runs `f` with the wheel as it is and no hooks: for a wait that blocks the thread inside a task.
+/// Runs `f` without a runtime's wheel and hooks: for a wait that blocks the thread inside a task.
 pub(crate) fn without_hooks<R>(f: impl FnOnce() -> R) -> R {
     match is_entered() {
-        true => set(CONTEXT.with(|context| context.wheel.get()), None, f),
+        true => {
+            // The wheel of a runtime is turned by the thread that blocks here; a manual clock's is not.
+            let (wheel, hooks) = CONTEXT.with(|context| (context.wheel.get(), context.hooks.get()));
+            set(if hooks.is_some() { core::ptr::null() } else { wheel }, None, f)
+        }
         false => f(),
     }
 }

@@ -308,7 +308,7 @@ impl Node {
     /// # Safety
     /// Under the owner's lock, while Waiting.
     #[inline]
-    pub(crate) unsafe fn same_waker(&self, waker: &Waker) -> Option<bool> {
+    pub unsafe fn same_waker(&self, waker: &Waker) -> Option<bool> {
         // SAFETY: W4, and the lock. `will_wake` compares two pointers; it runs nothing of the user's.
         self.waker.with(|slot| unsafe { (*slot).assume_init_ref() }.as_ref().map(|stored| stored.will_wake(waker)))
     }

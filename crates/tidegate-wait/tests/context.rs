@@ -69,6 +69,7 @@ fn what_stays_parked_is_reported() {
             let expected =
                 [(Kind::Sleep, "sleep"), (Kind::Sleep, "sleep"), (Kind::Wait, "wait queue"), (Kind::Wait, "wait queue")];
             assert_eq!(recorder.kinds(), expected.repeat(round));
+            assert!(recorder.parks.borrow()[4 * (round - 1)..].iter().all(|wait| wait.is_new == (round == 1)));
         }
         let parks = recorder.parks.borrow().clone();
         assert_eq!(parks[0].object, parks[1].object, "both wait for one wheel");

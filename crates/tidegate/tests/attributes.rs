@@ -48,7 +48,7 @@ fn main_returns_its_output() {
 #[tidegate::main(closed_world = true)]
 async fn hangs() {
     let (_tx, rx) = tidegate::bounded::<u8>(1);
-    drop(rx.recv().await);
+    let _closed = rx.recv().await;
 }
 
 /// A `main` that hangs in a closed world ends with status 1 and the report.

@@ -15,7 +15,7 @@
 use core::cell::{Cell, RefCell};
 use core::ptr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_wait::context::{Hooks, WaitInfo};
 use tidegate_wait::timer::Next;
@@ -45,6 +45,8 @@ pub(crate) struct Local {
     queue: RunQueue,
     tasks: Registry,
     current: Cell<*const Header>,
+    /// When a shutdown is over.
+    until: Cell<Option<Instant>>,
     budget: Cell<u32>,
     time: Time,
     /// The time of the last look.
@@ -61,6 +63,8 @@ pub(crate) struct Local {
     /// A join has parked since the last search for circles.
     has_new_joins: Cell<bool>,
     circles: Circles,
+    /// When to search again; MAX: after the next join that parks.
+    next_search: Cell<u64>,
 }
 
 /// Why there is nothing to go on with.
@@ -83,6 +87,7 @@ impl Local {
             queue: RunQueue::new(),
             tasks: Registry::new(),
             current: Cell::new(ptr::null()),
+            until: Cell::new(None),
             budget: Cell::new(BUDGET),
             time,
             now: Cell::new(now),
@@ -93,6 +98,7 @@ impl Local {
             names: RefCell::new(Vec::new()),
             has_new_joins: Cell::new(false),
             circles: Circles::new(on_deadlock),
+            next_search: Cell::new(u64::MAX),
         }
     }
 
@@ -182,7 +188,10 @@ impl Local {
 
     /// Takes over what other threads have woken or spawned.
     #[inline]
-    fn take_mail(&self) {
+    pub(crate) fn take_mail(&self) {
+        if !self.mailbox.has_tasks() {
+            return;
+        }
         self.mailbox.drain(|task| {
             // SAFETY: X2: its reference is ours now.
             unsafe {
@@ -203,10 +212,16 @@ impl Local {
     /// # Safety
     /// Inside `enter`; the caller has a reference on `root`, or `root` is null: then until there is no task left.
     pub(crate) unsafe fn run(&self, root: *const Header, limit: u64) -> Result<(), Stuck> {
+        // Whatever time has passed since the last run was not a poll's.
+        self.has_slept.set(true);
+        self.left.set(0);
         loop {
-            // SAFETY: the caller's promise.
             let is_done = match root.is_null() {
-                true => self.tasks.len() == 0,
+                true => {
+                    self.take_mail();
+                    self.tasks.len() == 0
+                }
+                // SAFETY: the caller's promise.
                 false => unsafe { (*root).state.is_complete() },
             };
             if is_done {
@@ -218,15 +233,26 @@ impl Local {
                     return Err(Stuck::Limit);
                 }
             }
-            if self.mailbox.has_tasks() {
-                self.take_mail();
-            }
+            self.take_mail();
             match self.queue.pop() {
                 // SAFETY: what stands in the queue is alive.
                 Some(task) => unsafe { self.step(task) },
                 None => self.idle(limit)?,
             }
         }
+    }
+
+    /// Runs until there is no task left, or until `limit` on this scheduler's clock, which in virtual time, where only
+    /// another thread can go on, is `until`.
+    ///
+    /// # Safety
+    /// Inside `enter`.
+    pub(crate) unsafe fn run_all(&self, limit: u64, until: Option<Instant>) -> Result<(), Stuck> {
+        self.until.set(until);
+        // SAFETY: the caller's promise.
+        let ended = unsafe { self.run(ptr::null(), limit) };
+        self.until.set(None);
+        ended
     }
 
     /// One task that was taken from the queue.
@@ -258,6 +284,7 @@ impl Local {
     /// Registered here.
     pub(crate) unsafe fn cancel(&self, task: *const Header, why: JoinError) {
         let before = self.current.replace(task);
+        self.budget.set(BUDGET);
         // SAFETY: the caller's promise.
         unsafe {
             Header::cancel(task, why);
@@ -309,6 +336,8 @@ impl Local {
 
     /// Fires all that is due. Work of the wheel that fires nothing is done in part: tasks may go on in between.
     fn turn(&self) {
+        // A waker may arm a timer that is earlier than what the turn has seen.
+        self.due.set(u64::MAX);
         let mut quiet = 0;
         let next = loop {
             match self.time.wheel().turn_counting() {
@@ -319,7 +348,7 @@ impl Local {
                 (Next::Idle, _) => break u64::MAX,
             }
         };
-        self.due.set(next);
+        self.due.set(next.min(self.due.get()));
     }
 
     /// Nothing is runnable: sleeps until something is.
@@ -332,6 +361,9 @@ impl Local {
         }
         self.look();
         if !self.queue.is_empty() || self.mailbox.has_tasks() || self.due.get() == 0 {
+            return Ok(());
+        }
+        if self.search_circles() {
             return Ok(());
         }
         // Before the mailbox is looked at: whoever is counted here leaves what it wakes before it stops counting.
@@ -349,33 +381,57 @@ impl Local {
                 return Ok(());
             }
         }
-        if self.due.get() == u64::MAX && !is_open && self.shared.is_closed_world() {
-            return Err(Stuck::Deadlock);
+        if !is_open && self.shared.is_closed_world() {
+            // The first timer may have been taken out since it was seen.
+            self.turn();
+            match self.due.get() {
+                u64::MAX if self.queue.is_empty() => return Err(Stuck::Deadlock),
+                _ if !self.queue.is_empty() => return Ok(()),
+                _ => {}
+            }
         }
         self.park(limit)
     }
 
     fn park(&self, limit: u64) -> Result<(), Stuck> {
-        let is_virtual = matches!(self.time, Time::Virtual(_));
-        let mut until = self.due.get().min(limit);
-        if self.has_new_joins.get() && !is_virtual {
-            match self.circles.search(self) {
-                Searched::Later(at) => until = until.min(at),
-                Searched::Done => self.has_new_joins.set(false),
-            }
-        }
         self.has_slept.set(true);
         self.left.set(0);
-        // In virtual time only another thread can end this.
-        if until == u64::MAX || is_virtual {
-            self.mailbox.parker().park();
-        } else {
-            let left = until.saturating_sub(self.time.wheel().now_ns());
-            if left > 0 {
-                self.mailbox.parker().park_timeout(Duration::from_nanos(left));
-            }
+        let parker = self.mailbox.parker();
+        match &self.time {
+            Time::System(wheel) => match self.due.get().min(limit).min(self.next_search.get()) {
+                u64::MAX => parker.park(),
+                until => {
+                    let left = until.saturating_sub(wheel.now_ns());
+                    if left > 0 {
+                        parker.park_timeout(Duration::from_nanos(left));
+                    }
+                }
+            },
+            // Only another thread can end this.
+            Time::Virtual(_) => match self.until.get() {
+                None => parker.park(),
+                Some(until) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(Stuck::Limit);
+                    }
+                    parker.park_timeout(left);
+                }
+            },
         }
         Ok(())
+    }
+
+    /// Looks for circles of joins, if it is time. True: one was reported, so look whether something is runnable now.
+    fn search_circles(&self) -> bool {
+        if !self.has_new_joins.get() {
+            return false;
+        }
+        let searched = self.circles.search(self);
+        let next = if let Searched::Later(at) = searched { at } else { u64::MAX };
+        self.next_search.set(next);
+        self.has_new_joins.set(next != u64::MAX);
+        searched == Searched::Reported
     }
 
 }
@@ -405,6 +461,7 @@ impl Hooks for Local {
     fn spend(&self) -> bool {
         let left = self.budget.get();
         self.budget.set(left.saturating_sub(1));
-        left > 0
+        // Outside of a poll (in a waker, in a report) nobody would go on after a yield.
+        left > 0 || self.current.get().is_null()
     }
 }

@@ -14,7 +14,7 @@
 //! - **X2** Each task in the stack has a reference there; whoever takes it out has it then.
 //! - **X3** A mailbox is never freed, only reused: a waker may come at any time, in particular between its task's
 //!   SCHEDULED and the push, while the runtime is dropped. What it pushes then is COMPLETE, and whoever takes it out, be it
-//!   the next runtime, gives the reference back.
+//!   the next runtime, gives the reference back. It may also be woken, by a thread of its last runtime: for nothing.
 //!
 //! Tests: `tests/loom_task.rs`.
 
@@ -79,6 +79,9 @@ impl Mailbox {
         let mailbox = known.unwrap_or_else(|| Box::leak(Box::new(Mailbox::new())));
         // Ordering: Relaxed; nobody else pushes to it before it is given out.
         mailbox.head.store(ptr::null_mut(), Ordering::Relaxed);
+        // Left by late threads of its last runtime.
+        mailbox.has_timer.store(false, Ordering::Relaxed);
+        mailbox.has_requests.store(false, Ordering::Relaxed);
         mailbox
     }
 

@@ -65,12 +65,12 @@ impl Wait {
         self.note.set(self.note.get() & !flags);
     }
 
-    /// An operation is parked, since `now` if it is another one than before.
+    /// An operation is parked: since `now`, or since it was noted.
     #[inline]
     pub(crate) fn park(&self, info: &WaitInfo, name: u8, now: u64) {
         let what = u64::from(name) << 8 | (info.kind as u64) << 4;
         let before = self.note.get();
-        let same = self.object.get() == info.object && before & 0xFFF0 == what;
+        let same = !info.is_new && self.object.get() == info.object && before & 0xFFF0 == what;
         let since = if same { before & !0xFFFF } else { (now >> TICK_BITS) << 16 };
         let limited = if info.is_limited { LIMITED } else { 0 };
         self.note.set(since | what | before & (QUEUED | REGISTERED) | WAITING | limited);

@@ -53,7 +53,23 @@ impl<T> JoinHandle<T> {
         JoinHandle { task, _output: PhantomData }
     }
 
-    pub(crate) fn header(&self) -> &Header {
+    /// The whole task, for the runtime.
+    pub(crate) fn as_ptr(&self) -> *const Header {
+        self.task.as_ptr()
+    }
+
+    /// The output of a task that has completed, for the runtime, once.
+    pub(crate) fn take_output(&self) -> Result<T, JoinError> {
+        assert!(self.header().state.is_complete() && self.header().state.has_handle(), "there is an output");
+        // SAFETY: complete, and the handle has not given the output up; it does so now.
+        unsafe {
+            let output = Header::take_output(self.as_ptr());
+            let _complete = self.header().state.give_up_output();
+            output
+        }
+    }
+
+    fn header(&self) -> &Header {
         // SAFETY: the handle's reference.
         unsafe { self.task.as_ref() }
     }

@@ -281,6 +281,18 @@ impl Header {
         self.state.unlock();
     }
 
+    /// Is a join of `by` parked here, by that task's own waker?
+    pub(crate) fn is_joined_by(&self, by: &Header) -> bool {
+        self.state.lock();
+        let joiner = self.joiner.get();
+        // SAFETY: under the lock a parked join is alive, and waiting. Only the waker's pointers are compared.
+        let is_joined = !joiner.is_null() && unsafe {
+            with_waker(by, |cx| (*joiner).same_waker(cx.waker())) == Some(true)
+        };
+        self.state.unlock();
+        is_joined
+    }
+
     /// Takes the output.
     ///
     /// # Safety
@@ -338,8 +350,11 @@ unsafe impl Owner for Header {
         self.state.unlock();
     }
 
-    unsafe fn detach(&self, (): &mut (), _: *const Node, _: &mut WakeBatch) {
-        self.joiner.set(core::ptr::null());
+    unsafe fn detach(&self, (): &mut (), node: *const Node, _: &mut WakeBatch) {
+        // A join that was leaked while parked, and ends by its limit, must not take out the one that came after it.
+        if self.joiner.get() == node {
+            self.joiner.set(core::ptr::null());
+        }
     }
 
     unsafe fn retain(&self) {

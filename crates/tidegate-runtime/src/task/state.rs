@@ -19,6 +19,8 @@
 //! | [`State::give_up_output`] | the handle, once | HANDLE | − HANDLE | true: COMPLETE: the output is the caller's to drop |
 //!
 //! - **S1** A task is in at most one queue: whoever sets SCHEDULED queues it, and only who took it from a queue clears it.
+//!   A wake that finds SCHEDULED does nothing, so a task's place in the order is that of the first one, and while the thread
+//!   of that one stands between the two steps, the task is not yet in any queue.
 //! - **S2** Only the runtime's thread polls, so a wake during the poll just queues the task again: no bit says RUNNING.
 //! - **S3** The output is written before COMPLETE and read after it. While COMPLETE is clear it is the runtime's; from
 //!   then on the handle's, if HANDLE was set at that moment, and otherwise the runtime's, which drops it.

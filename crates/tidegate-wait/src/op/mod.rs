@@ -173,7 +173,7 @@ unsafe fn first_wait<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Pol
 pub(crate) unsafe fn arm_parked<O: RawOperation>(this: *mut O) -> Option<State> {
     // SAFETY: the caller's promise.
     unsafe {
-        report_park::<O>(this);
+        report_park::<O>(this, true);
         arm_or_end(this)
     }
 }
@@ -211,7 +211,7 @@ unsafe fn arm_or_end<O: RawOperation>(this: *mut O) -> Option<State> {
 
 #[cfg(feature = "std")]
 #[inline(always)]
-unsafe fn report_park<O: RawOperation>(this: *mut O) {
+unsafe fn report_park<O: RawOperation>(this: *mut O, is_new: bool) {
     // SAFETY: parked by its own task, which keeps it alive.
     let head = unsafe { &*O::head(this) };
     crate::context::parked(|| crate::context::WaitInfo {
@@ -219,13 +219,14 @@ unsafe fn report_park<O: RawOperation>(this: *mut O) {
         owner: head.owner_name(),
         object: head.owner().addr(),
         origin: head.owner_origin(),
+        is_new,
         is_limited: O::Limits::DEPTH != 0,
     });
 }
 
 #[cfg(not(feature = "std"))]
 #[inline(always)]
-unsafe fn report_park<O: RawOperation>(_: *mut O) {}
+unsafe fn report_park<O: RawOperation>(_: *mut O, _: bool) {}
 
 #[inline(never)]
 unsafe fn still_waiting<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<O::Output> {
@@ -234,7 +235,7 @@ unsafe fn still_waiting<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> 
         let head = O::head(this);
         match Head::refresh(head, cx.waker()) {
             Refreshed::Waiting => {
-                report_park::<O>(this);
+                report_park::<O>(this, false);
                 Poll::Pending
             }
             Refreshed::Ended => {
