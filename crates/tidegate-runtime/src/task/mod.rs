@@ -27,12 +27,12 @@ use core::future::Future;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use tidegate_wait::owner::{Owner, OwnerHeader, OwnerVTable};
 use tidegate_wait::waiter::{Node, State as End, Ticket};
-use tidegate_wait::wake_batch::{contain, WakeBatch};
+use tidegate_wait::wake_batch::{contain, wake, WakeBatch};
 
 pub use join::{AbortHandle, Join, JoinHandle, OwnedJoin};
 pub use join_error::{JoinError, Panic};
@@ -257,28 +257,33 @@ impl Header {
                 ((*this).table().drop_output)(this);
             }
             if completed.is_joined {
-                let mut batch = WakeBatch::new();
-                (*this).end_join(&mut batch);
-                batch.run();
+                if let Some(waker) = (*this).end_join() {
+                    wake(waker);
+                }
             }
         }
     }
 
-    /// Ends the parked join, if there still is one.
+    /// Ends the parked join, if there still is one. Its waker, to be woken now that the lock is given back.
     ///
     /// # Safety
     /// After COMPLETE.
-    unsafe fn end_join(&self, batch: &mut WakeBatch) {
+    unsafe fn end_join(&self) -> Option<Waker> {
         self.state.lock();
         let joiner = self.joiner.replace(core::ptr::null());
-        if !joiner.is_null() {
-            // SAFETY: a parked join takes itself out, under the lock, before it goes.
-            unsafe {
-                batch.push((*joiner).take_waker());
-                (*joiner).finish(End::Done(Ticket::new(0)));
+        // SAFETY: a parked join takes itself out, under the lock, before it goes.
+        let waker = unsafe {
+            match joiner.is_null() {
+                true => None,
+                false => {
+                    let waker = (*joiner).take_waker();
+                    (*joiner).finish(End::Done(Ticket::new(0)));
+                    waker
+                }
             }
-        }
+        };
         self.state.unlock();
+        waker
     }
 
     /// Is a join of `by` parked here, by that task's own waker?
