@@ -1,9 +1,9 @@
 //! Runtimes behind one trait: each runs everything on one thread.
 
 mod smol;
-mod tidegate;
 #[cfg(feature = "thread-per-core")]
 mod thread_per_core;
+mod tidegate;
 mod tokio;
 
 use std::future::Future;

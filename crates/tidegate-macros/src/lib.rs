@@ -71,7 +71,8 @@ fn parse_options(tokens: TokenStream, name: &str, closed_world: bool) -> Result<
             "closed_world" => &mut options.closed_world,
             "virtual_time" => &mut options.virtual_time,
             other => {
-                let text = format!("`{other}` is no option of #[tidegate::{name}]: `closed_world` and `virtual_time` are");
+                let text =
+                    format!("`{other}` is no option of #[tidegate::{name}]: `closed_world` and `virtual_time` are");
                 return Err(Error::new(option.span(), text));
             }
         };
@@ -97,10 +98,7 @@ fn parse_options(tokens: TokenStream, name: &str, closed_world: bool) -> Result<
 /// `::a::b`, with the leading colons.
 fn path(parts: &[&str]) -> Vec<TokenTree> {
     let colons = || [Punct::new(':', Spacing::Joint), Punct::new(':', Spacing::Alone)].map(TokenTree::from);
-    parts
-        .iter()
-        .flat_map(|part| colons().into_iter().chain([Ident::new(part, Span::call_site()).into()]))
-        .collect()
+    parts.iter().flat_map(|part| colons().into_iter().chain([Ident::new(part, Span::call_site()).into()])).collect()
 }
 
 /// The function, split where something is put in between.
@@ -122,7 +120,8 @@ fn parse_function(tokens: TokenStream, name: &str) -> Result<Function, Error> {
     if start == 0 || !is(&tokens[start - 1], "async") {
         return Err(wanted(at));
     }
-    let (Some(TokenTree::Ident(own)), Some(TokenTree::Group(arguments))) = (tokens.get(start + 1), tokens.get(start + 2))
+    let (Some(TokenTree::Ident(own)), Some(TokenTree::Group(arguments))) =
+        (tokens.get(start + 1), tokens.get(start + 2))
     else {
         return Err(wanted(at));
     };
@@ -146,7 +145,8 @@ fn expand(options: TokenStream, function: TokenStream, name: &str, is_test: bool
     let options = parse_options(options, name, is_test)?;
     let Function { front, signature, name: own, body } = parse_function(function, name)?;
     let word = |word: &str| TokenTree::from(Ident::new(word, Span::call_site()));
-    let group = |delimiter, tokens: Vec<TokenTree>| TokenTree::from(Group::new(delimiter, tokens.into_iter().collect()));
+    let group =
+        |delimiter, tokens: Vec<TokenTree>| TokenTree::from(Group::new(delimiter, tokens.into_iter().collect()));
     let comma = || TokenTree::from(Punct::new(',', Spacing::Alone));
 
     let call = vec![own.into(), group(Delimiter::Parenthesis, Vec::new())];

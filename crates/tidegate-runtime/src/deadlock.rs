@@ -103,7 +103,8 @@ pub(crate) fn circles(local: &Local) -> Vec<Vec<usize>> {
     let mut tasks = HashMap::new();
     local.tasks().for_each(|task| tasks.extend([(core::ptr::from_ref(task).addr(), NonNull::from(task))]));
     // SAFETY: registered tasks are alive, and none ends meanwhile: nothing of the user's runs.
-    let is_parked = |joined: &NonNull<Header>, by: NonNull<Header>| unsafe { joined.as_ref().is_joined_by(by.as_ref()) };
+    let is_parked =
+        |joined: &NonNull<Header>, by: NonNull<Header>| unsafe { joined.as_ref().is_joined_by(by.as_ref()) };
     let mut joins: HashMap<usize, usize> = candidates
         .into_iter()
         .filter(|(joined, by)| tasks.get(joined).is_some_and(|joined| is_parked(joined, *by)))

@@ -239,7 +239,10 @@ impl fmt::Display for TaskState {
 impl fmt::Display for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_complete {
-            writeln!(f, "the runtime did not answer: it is not running, or one poll takes long; its tasks are missing")?;
+            writeln!(
+                f,
+                "the runtime did not answer: it is not running, or one poll takes long; its tasks are missing"
+            )?;
         }
         let rows: Vec<[String; 3]> = self
             .tasks

@@ -89,6 +89,20 @@ pub fn spawn_local_named<F: Future + 'static>(name: impl Into<String>, future: F
     here().spawn_checked(Plain(future), Origin::named(name.into(), Location::caller()))
 }
 
+/// [`Handle::spawn_blocking_named`] on this thread's runtime.
+///
+/// # Panics
+/// Outside of a runtime.
+#[track_caller]
+pub fn spawn_blocking_named<F, T>(name: impl Into<String>, job: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = here().shared();
+    shared.pool().spawn(shared, job, Origin::named(name.into(), Location::caller()))
+}
+
 /// [`Handle::spawn_blocking`] on this thread's runtime.
 ///
 /// # Panics

@@ -98,7 +98,9 @@ impl<E> ScopeError<E> {
 impl<E: fmt::Display> fmt::Display for ScopeError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ScopeError::Failed { first, others } if others.is_empty() => write!(f, "a task of the scope failed: {first}"),
+            ScopeError::Failed { first, others } if others.is_empty() => {
+                write!(f, "a task of the scope failed: {first}")
+            }
             ScopeError::Failed { first, others } => {
                 write!(f, "a task of the scope failed: {first} (and {} more)", others.len())
             }
@@ -325,11 +327,7 @@ where
 ///
 /// # Panics
 /// As [`scope`]; when `limit` is zero (no task would ever have its turn), or beyond what a channel can hold.
-pub async fn scope_on<T, E, F, Fut>(
-    token: &CancelToken,
-    limit: Option<usize>,
-    body: F,
-) -> Result<T, ScopeError<E>>
+pub async fn scope_on<T, E, F, Fut>(token: &CancelToken, limit: Option<usize>, body: F) -> Result<T, ScopeError<E>>
 where
     F: FnOnce(Scope<E>) -> Fut,
     Fut: Future<Output = Result<T, E>>,
@@ -398,11 +396,7 @@ where
 }
 
 /// The body's output or panic; its future, and its share of the scope's life, are gone afterwards.
-async fn body_to_its_end<T, E, F, Fut>(
-    body: F,
-    scope: Scope<E>,
-    _alive: Sender<Never>,
-) -> Result<Result<T, E>, Panic>
+async fn body_to_its_end<T, E, F, Fut>(body: F, scope: Scope<E>, _alive: Sender<Never>) -> Result<Result<T, E>, Panic>
 where
     F: FnOnce(Scope<E>) -> Fut,
     Fut: Future<Output = Result<T, E>>,

@@ -236,11 +236,9 @@ fn circles_that_may_break_are_not_reported() {
                 // Waits for two things, like a `select!`.
                 let mut join = pin!(handle.into_join());
                 let mut nap = pin!(sleep(400 * MS));
-                poll_fn(|cx| {
-                    match nap.as_mut().poll(cx).is_ready() {
-                        true => Poll::Ready(()),
-                        false => join.as_mut().poll(cx).map(drop),
-                    }
+                poll_fn(|cx| match nap.as_mut().poll(cx).is_ready() {
+                    true => Poll::Ready(()),
+                    false => join.as_mut().poll(cx).map(drop),
                 })
                 .await;
             })

@@ -299,9 +299,9 @@ fn a_race_loses_no_value() {
                 }
             })
             .detach();
-            let racers = receivers.into_iter().map(|rx| {
-                move |token: CancelToken| async move { rx.recv().cancel_on(&token).await }
-            });
+            let racers = receivers
+                .into_iter()
+                .map(|rx| move |token: CancelToken| async move { rx.recv().cancel_on(&token).await });
             let raced = race(racers).await.unwrap();
             let mut received = u32::from(raced.output.unwrap().is_ok());
             for (_, loser) in raced.others {

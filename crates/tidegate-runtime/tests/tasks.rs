@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tidegate_channel::bounded;
 use tidegate_runtime::{
-    spawn, spawn_local, spawn_local_named, spawn_named, yield_now, BuildError, Handle, JoinError, JoinHandle, NoRuntime,
-    RunError, Runtime,
+    spawn, spawn_local, spawn_local_named, spawn_named, yield_now, BuildError, Handle, JoinError, JoinHandle,
+    NoRuntime, RunError, Runtime,
 };
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::poll_once;
@@ -445,16 +445,14 @@ fn wakes_during_a_poll_are_one() {
     let polls = Arc::new(AtomicUsize::new(0));
     let seen = polls.clone();
     rt.block_on(async move {
-        let task = spawn(poll_fn(move |cx| {
-            match seen.fetch_add(1, Ordering::Relaxed) {
-                0 => {
-                    cx.waker().wake_by_ref();
-                    cx.waker().clone().wake();
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
-                _ => Poll::Ready(()),
+        let task = spawn(poll_fn(move |cx| match seen.fetch_add(1, Ordering::Relaxed) {
+            0 => {
+                cx.waker().wake_by_ref();
+                cx.waker().clone().wake();
+                cx.waker().wake_by_ref();
+                Poll::Pending
             }
+            _ => Poll::Ready(()),
         }));
         task.await.unwrap();
         yield_now().await;

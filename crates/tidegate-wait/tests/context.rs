@@ -66,8 +66,12 @@ fn what_stays_parked_is_reported() {
             assert!(poll_once(limited.as_mut()).is_pending());
             assert!(poll_once(park.as_mut()).is_pending());
             assert!(poll_once(cancelled.as_mut()).is_pending());
-            let expected =
-                [(Kind::Sleep, "sleep"), (Kind::Sleep, "sleep"), (Kind::Wait, "wait queue"), (Kind::Wait, "wait queue")];
+            let expected = [
+                (Kind::Sleep, "sleep"),
+                (Kind::Sleep, "sleep"),
+                (Kind::Wait, "wait queue"),
+                (Kind::Wait, "wait queue"),
+            ];
             assert_eq!(recorder.kinds(), expected.repeat(round));
             assert!(recorder.parks.borrow()[4 * (round - 1)..].iter().all(|wait| wait.is_new == (round == 1)));
         }

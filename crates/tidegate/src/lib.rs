@@ -43,10 +43,10 @@ pub use tidegate_macros::{main, test};
 #[cfg(feature = "runtime")]
 pub mod runtime {
     pub use tidegate_runtime::{
-        join_all, race, scope, scope_on, spawn, spawn_blocking, spawn_local, spawn_local_named, spawn_named, yield_now,
-        AbortHandle, BuildError, Builder, Dump, Failure, Handle, JobInfo, Join, JoinError, JoinHandle, NoRuntime,
-        ObjectInfo, OutsideGuard, OwnedJoin, Panic, Raced, RunError, Runtime, Scope, ScopeError, TaskInfo, TaskState,
-        Unfinished, YieldNow,
+        join_all, race, scope, scope_on, spawn, spawn_blocking, spawn_blocking_named, spawn_local, spawn_local_named,
+        spawn_named, yield_now, AbortHandle, BuildError, Builder, Dump, Failure, Handle, JobInfo, Join, JoinError,
+        JoinHandle, NoRuntime, ObjectInfo, OutsideGuard, OwnedJoin, Panic, Raced, RunError, Runtime, Scope, ScopeError,
+        TaskInfo, TaskState, Unfinished, YieldNow,
     };
     #[doc(hidden)]
     pub use tidegate_runtime::{run_main, run_test};
@@ -56,6 +56,10 @@ pub mod runtime {
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../../../docs/guide.md")]
 struct Guide;
+
+#[cfg(all(doctest, feature = "runtime"))]
+#[doc = include_str!("../../../docs/runtime.md")]
+struct RuntimeGuide;
 
 /// Bad input of the attributes is a compile error.
 ///

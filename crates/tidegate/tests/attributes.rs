@@ -20,7 +20,7 @@ async fn a_test_may_return_a_result() -> Result<(), Box<dyn std::error::Error>> 
     Ok(())
 }
 
-#[tidegate::test(virtual_time = true, closed_world = false,)]
+#[tidegate::test(virtual_time = true, closed_world = false)]
 async fn a_day_passes() {
     let before = Instant::now();
     sleep(Duration::from_secs(24 * 3600)).await;
@@ -65,5 +65,8 @@ fn a_main_that_hangs_says_so() {
         .unwrap();
     let errors = String::from_utf8_lossy(&child.stderr);
     assert_eq!(child.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("tidegate: deadlock: no task can go on") && errors.contains("receive on channel"), "{errors}");
+    assert!(
+        errors.contains("tidegate: deadlock: no task can go on") && errors.contains("receive on channel"),
+        "{errors}"
+    );
 }

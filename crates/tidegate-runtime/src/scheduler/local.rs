@@ -433,7 +433,6 @@ impl Local {
         self.has_new_joins.set(next != u64::MAX);
         searched == Searched::Reported
     }
-
 }
 
 impl Hooks for Local {

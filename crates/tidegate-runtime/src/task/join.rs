@@ -43,6 +43,7 @@ pub struct JoinHandle<T> {
 unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: a shared handle gives no access to the output.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
+impl<T> Unpin for JoinHandle<T> {}
 impl<T> core::panic::UnwindSafe for JoinHandle<T> {}
 impl<T> core::panic::RefUnwindSafe for JoinHandle<T> {}
 

@@ -111,7 +111,10 @@ union Stage<W: Work> {
 const _: () = {
     type Sending = tidegate_channel::OwnedSending<u64>;
     assert!(size_of::<Header>() == 88);
-    assert!(size_of::<Task<Plain<Sending>>>() == 88 + 48, "a task blocked in a send: with the allocator's own words <= 160");
+    assert!(
+        size_of::<Task<Plain<Sending>>>() == 88 + 48,
+        "a task blocked in a send: with the allocator's own words <= 160"
+    );
 };
 
 impl<W: Work> Task<W> {
@@ -291,9 +294,8 @@ impl Header {
         self.state.lock();
         let joiner = self.joiner.get();
         // SAFETY: under the lock a parked join is alive, and waiting. Only the waker's pointers are compared.
-        let is_joined = !joiner.is_null() && unsafe {
-            with_waker(by, |cx| (*joiner).same_waker(cx.waker())) == Some(true)
-        };
+        let is_joined =
+            !joiner.is_null() && unsafe { with_waker(by, |cx| (*joiner).same_waker(cx.waker())) == Some(true) };
         self.state.unlock();
         is_joined
     }
