@@ -16,6 +16,7 @@ struct Counting;
 std::thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
     static BYTES: Cell<usize> = const { Cell::new(0) };
+    static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
 // SAFETY: everything is the system allocator's.
@@ -23,11 +24,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
         let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size()));
+        let _ = LIVE.try_with(|live| live.set(live.get() + layout.size() as isize));
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        let _ = LIVE.try_with(|live| live.set(live.get() - layout.size() as isize));
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(memory, layout) }
     }
@@ -115,4 +118,54 @@ fn wakes_from_other_threads_do_not_allocate() {
         assert!(task.await.unwrap_err().is_aborted());
     })
     .unwrap();
+}
+
+/// Everything is given back: tasks that ended, were aborted, woken by value and by reference, once and often, joined,
+/// detached, or dropped with their runtime.
+#[test]
+fn every_task_is_freed() {
+    let round = || {
+        let rt = Runtime::new().unwrap();
+        rt.block_on(async {
+            let (tx, rx) = bounded::<u64>(1);
+            spawn_local(rx.clone().into_recv()).detach();
+            let joined = spawn_local(rx.clone().into_recv());
+            let aborted = spawn_local(rx.clone().into_recv());
+            let abort = aborted.abort_handle();
+            yield_now().await;
+            for i in 0..2 {
+                tx.send(i).await.unwrap();
+            }
+            abort.abort();
+            abort.abort();
+            assert!(aborted.await.unwrap_err().is_aborted());
+            joined.await.unwrap().unwrap();
+            let own = spawn_local(std::future::poll_fn(|cx| {
+                // Queued when it ends, by three wakes.
+                cx.waker().wake_by_ref();
+                cx.waker().clone().wake();
+                std::task::Poll::Ready(cx.waker().clone())
+            }));
+            let waker = own.await.unwrap();
+            waker.wake_by_ref();
+            waker.clone().wake();
+            drop(waker);
+            spawn_local(rx.into_recv()).detach();
+            spawn_local_named("left", sleep(Duration::from_secs(60))).detach();
+            drop(spawn_local(async { yield_now().await }));
+            yield_now().await;
+        })
+        .unwrap();
+        // Queued, and in the mailbox.
+        rt.spawn(async {}).detach();
+        rt.handle().spawn(async {}).detach();
+        let never_polled = rt.spawn(async {});
+        drop(rt);
+        assert!(never_polled.wait().is_err());
+    };
+    // The mailbox, the wheel's cell and the thread's parker stay for the next one.
+    round();
+    let before = LIVE.get();
+    round();
+    assert_eq!(LIVE.get() - before, 0);
 }
