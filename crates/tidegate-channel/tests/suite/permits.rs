@@ -26,6 +26,9 @@ fn has_slots(flavor: &Flavor) -> bool {
 #[test]
 fn m1_a_promised_slot_is_kept() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -49,6 +52,9 @@ fn m1_a_promised_slot_is_kept() {
 #[test]
 fn m2_a_freed_slot_goes_to_the_first_in_line() {
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -74,6 +80,9 @@ fn m2_a_freed_slot_goes_to_the_first_in_line() {
 #[test]
 fn m2_across_to_a_parked_receive() {
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -96,6 +105,9 @@ fn m2_across_to_a_parked_receive() {
 #[test]
 fn m2_a_permit_sends_to_a_parked_receive() {
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -113,6 +125,9 @@ fn m2_a_permit_sends_to_a_parked_receive() {
 #[test]
 fn m3_a_slot_serves_a_long_line() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -161,6 +176,9 @@ fn m4_case_7_the_last_permit_ends_the_parked_receives() {
 #[test]
 fn m4_permits_come_after_the_admitted() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -211,6 +229,9 @@ fn g1_a_permit_without_receivers_returns_its_value() {
 #[test]
 fn cases_1_3_a_dropped_grant_goes_on() {
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -231,6 +252,9 @@ fn cases_1_3_a_dropped_grant_goes_on() {
 #[test]
 fn limits_on_reservations() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -294,6 +318,9 @@ fn g5_wakers_may_end_permits() {
 #[test]
 fn a_freed_slot_wakes_only_its_owner() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
