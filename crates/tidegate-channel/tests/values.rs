@@ -1,7 +1,7 @@
 //! The channel beside its specification: random operations from one thread, each compared with what it should have done.
 //!
 //! One thread sees every state between two operations, and every parked operation may be polled, given up, timed out,
-//! cancelled or withdrawn in any of them; after each the counts are compared, too. Both ways to close, from capacity 0 up
+//! cancelled or withdrawn in any of them; whoever ends one has woken it; after each step the counts are compared, too. Both ways to close, from capacity 0 up
 //! and without a limit, with up to 100 parked operations; permits, before and after the close; batches; weak halves; the
 //! last drop of either side at the end (G1, G2, G6, G7, G8; M1–M4, R3; CASES 1, 2, 3, 7, 12, 13, 17, 21, 25).
 #![cfg(not(loom))]
@@ -15,11 +15,11 @@ mod watchdog;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use spec::{End, Fault, Spec, Why, UNBOUNDED};
-use support::{Counted, Ledger, Look, Rng};
+use support::{Counted, Ledger, Look, Rng, Woken};
 use tidegate_channel::{
     bounded, unbounded, Operation, OwnedPermit, OwnedReceiving, OwnedReserving, OwnedSending, Parked, Receiver,
     RecvError, ReserveError, SendError, Sender, Unsent,
@@ -49,6 +49,7 @@ struct Waiting {
     id: usize,
     op: Op,
     token: CancelToken,
+    woken: Arc<Woken>,
     /// In ms on the clock.
     deadline: u64,
 }
@@ -142,12 +143,13 @@ fn recv_many(spec: &mut Spec, op: Option<usize>, max: u8, first: Option<u32>) ->
     Some(End::GotMany(values.try_into().unwrap()))
 }
 
-fn look(op: &mut Op, permits: &mut Vec<OwnedPermit<Counted>>) -> Option<End> {
+fn look(op: &mut Op, woken: &Arc<Woken>, permits: &mut Vec<OwnedPermit<Counted>>) -> Option<End> {
+    let waker = &Waker::from(woken.clone());
     let end = match op {
-        Op::Send(value, send) => send.look().map(|end| sent(*value, end)),
-        Op::SendWith(value, send) => send.look().map(|end| sent(*value, end)),
-        Op::Recv(receive) => receive.look().map(received),
-        Op::Reserve(reserve) => reserve.look().map(|end| match end {
+        Op::Send(value, send) => send.look_with(waker).map(|end| sent(*value, end)),
+        Op::SendWith(value, send) => send.look_with(waker).map(|end| sent(*value, end)),
+        Op::Recv(receive) => receive.look_with(waker).map(received),
+        Op::Reserve(reserve) => reserve.look_with(waker).map(|end| match end {
             Ok(permit) => {
                 permits.push(permit);
                 End::Permit
@@ -156,9 +158,9 @@ fn look(op: &mut Op, permits: &mut Vec<OwnedPermit<Counted>>) -> Option<End> {
             Err(ReserveError::Rendezvous) => End::Full,
             Err(_) => End::GivenUp,
         }),
-        Op::SendMany(first, all, send) => send.look().map(|end| sent_many(*first, *all, end)),
-        Op::RecvMany(_, receive) => receive.look().map(received_many),
-        Op::Closed(closed) => closed.look().map(|closed| if closed { End::Closed } else { End::GivenUp }),
+        Op::SendMany(first, all, send) => send.look_with(waker).map(|end| sent_many(*first, *all, end)),
+        Op::RecvMany(_, receive) => receive.look_with(waker).map(received_many),
+        Op::Closed(closed) => closed.look_with(waker).map(|closed| if closed { End::Closed } else { End::GivenUp }),
     };
     match end {
         Poll::Ready(end) => Some(end),
@@ -236,9 +238,10 @@ impl Run {
                 (Op::Closed(Box::pin(closed)), self.spec.wait(id))
             }
         };
-        assert_eq!(look(&mut op, &mut self.permits), expected);
+        let woken = Arc::default();
+        assert_eq!(look(&mut op, &woken, &mut self.permits), expected);
         if expected.is_none() {
-            self.waiting.push(Waiting { id, op, token, deadline: self.now.saturating_add(limit) });
+            self.waiting.push(Waiting { id, op, token, woken, deadline: self.now.saturating_add(limit) });
         }
     }
 
@@ -291,11 +294,23 @@ impl Run {
         }
     }
 
+    /// Receives until there is nothing.
+    fn take_all(&mut self) {
+        loop {
+            let end = received(self.rx.try_recv());
+            assert_eq!(Some(end), self.spec.recv(None));
+            if !matches!(end, End::Got(_)) {
+                return;
+            }
+        }
+    }
+
     /// Polls one that waits.
     fn poll(&mut self) {
         let at = self.rng.below(self.waiting.len());
-        let Waiting { id, op, .. } = &mut self.waiting[at];
-        let end = look(op, &mut self.permits);
+        let Waiting { id, op, woken, .. } = &mut self.waiting[at];
+        let end = look(op, woken, &mut self.permits);
+        assert!(end.is_none() || woken.count() != 0, "whoever has ended it has not woken it");
         let mut expected = self.spec.ended.remove(id).map(|(end, _)| end);
         if let (Op::RecvMany(max, _), Some(End::Got(first))) = (op, expected) {
             expected = recv_many(&mut self.spec, None, *max, Some(first));
@@ -307,7 +322,7 @@ impl Run {
     }
 
     fn step(&mut self, id: usize, may_close: bool) {
-        match self.rng.below(17) {
+        match self.rng.below(18) {
             0..=3 if self.waiting.len() < 100 => self.begin(id),
             4 => {
                 let value = self.value();
@@ -329,6 +344,8 @@ impl Run {
                 assert!(halves.1.is_some_and(|rx| rx.same_channel(&self.rx)));
             }
             14 => self.try_many(),
+            // Without a limit it would seldom be empty otherwise.
+            17 if self.rng.below(3) == 0 => self.take_all(),
             15 | 16 if !self.permits.is_empty() => self.end_permit(),
             _ if self.waiting.is_empty() => {}
             8 => {
@@ -387,7 +404,7 @@ impl Run {
                 assert!(weak_rx.upgrade().is_none() && tx.is_closed());
                 assert_eq!((tx.len(), tx.parked_senders()), (0, 0));
                 // What is alive is with the sends that have not been looked at.
-                let mut ended = waiting.iter_mut().map(|waiting| look(&mut waiting.op, &mut permits));
+                let mut ended = waiting.iter_mut().map(|waiting| look(&mut waiting.op, &waiting.woken, &mut permits));
                 assert!(ended.all(|end| end.is_some()), "parked, and nobody receives");
                 drop(waiting);
                 ledger.settled();
@@ -399,7 +416,7 @@ impl Run {
                 permits.clear();
                 drop(tx);
                 assert!(weak_tx.upgrade().is_none() && rx.is_closed());
-                let mut ended = waiting.iter_mut().map(|waiting| look(&mut waiting.op, &mut permits));
+                let mut ended = waiting.iter_mut().map(|waiting| look(&mut waiting.op, &waiting.woken, &mut permits));
                 assert!(ended.all(|end| end.is_some()), "parked, and nobody sends");
                 while rx.try_recv().is_ok() {}
                 assert_eq!((rx.len(), rx.parked_receivers()), (0, 0));
@@ -433,7 +450,7 @@ fn run(seed: u64, cap: usize, steps: usize) {
     let clock = run.clock.clone();
     clock.enter(|| {
         for id in 0..steps {
-            run.step(id, id * 10 > steps * 9);
+            run.step(id, id * 10 > steps * 8);
             run.compare();
         }
         run.end();

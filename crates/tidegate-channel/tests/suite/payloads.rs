@@ -299,6 +299,38 @@ fn cancelled_and_closed_beside_a_copy() {
     });
 }
 
+/// W2: whoever takes a value out of a parked send ends the send after that: its task, on another processor, goes on at once
+/// and uses the place for something else.
+#[test]
+fn a_send_ends_after_its_value_has_been_taken() {
+    const WORDS: usize = if cfg!(miri) { 50 } else { 1 << 13 };
+    let rounds = if cfg!(miri) { 3 } else { 300 };
+    each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
+        if flavor.capacity > 2 {
+            return flavor.skip("what is buffered only puts the parked send further from the receive");
+        }
+        let (tx, rx) = flavor.make::<[usize; WORDS]>();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 0..rounds {
+                    let mut send = Box::pin(tx.send_with(move || [n; WORDS]));
+                    while send.look().is_pending() {
+                        std::hint::spin_loop();
+                    }
+                    drop(send);
+                    std::hint::black_box(vec![usize::MAX; WORDS + 8]);
+                }
+            });
+            for n in 0..rounds {
+                assert!(rx.recv().wait().is_ok_and(|value| value.iter().all(|&word| word == n)), "torn");
+            }
+        });
+    });
+}
+
 /// G10, CASE 44, ELIO (a parked payload is copied once, on delivery; a cancelled one never moves): what a value owns stays
 /// where it is: through a parked send, a delivery, an admission beyond the capacity, and a withdrawal.
 #[test]
