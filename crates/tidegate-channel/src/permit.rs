@@ -3,6 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 
 use tidegate_wait::shim::UnsafeCell;
@@ -29,6 +30,10 @@ pub struct Permit<'a, T, H: Hold = Borrowed<'a>> {
 unsafe impl<T: Send, H: Hold> Send for Permit<'_, T, H> {}
 // SAFETY: as above.
 unsafe impl<T: Send, H: Hold> Sync for Permit<'_, T, H> {}
+
+// As for the halves: no value in place, and user code outside locks only.
+impl<T, H: Hold> UnwindSafe for Permit<'_, T, H> {}
+impl<T, H: Hold> RefUnwindSafe for Permit<'_, T, H> {}
 
 impl<T, H: Hold> Permit<'_, T, H> {
     /// # Safety

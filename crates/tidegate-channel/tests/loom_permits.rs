@@ -209,3 +209,55 @@ fn a_permit_that_sends_capacity_2() {
 fn a_permit_that_is_dropped_capacity_2() {
     every(2, false);
 }
+
+/// What is done with the slots that a receive in progress has not given free yet.
+#[derive(Clone, Copy, Debug)]
+enum Reuse {
+    /// A permit sends into it.
+    Send,
+    /// A permit's slot goes to a parked send.
+    Drop,
+    /// A receive takes the next value, and lets a parked send into it.
+    Receive,
+}
+
+/// M3: a slot is promised, and looks for its next owner, while its last value is still being read.
+fn reuse(capacity: usize, reuse: Reuse) {
+    let mut world = World { dropped: Arc::default(), made: 0 };
+    let (tx, rx) = bounded::<Value>(capacity);
+    for _ in 0..capacity {
+        assert!(tx.try_send(world.value()).is_ok());
+    }
+    let receiver = rx.clone();
+    let other = loom::thread::spawn(move || drop(receiver.try_recv()));
+    let permit = tx.try_reserve();
+    let mut send = Box::pin(tx.send(world.value()));
+    match (permit, reuse) {
+        (Ok(permit), Reuse::Send) => assert!(permit.send(world.value()).is_ok()),
+        (Ok(permit), Reuse::Drop) => {
+            let _parked = look(&mut send);
+            drop(permit);
+        }
+        (Ok(_permit), Reuse::Receive) => {
+            let _parked = look(&mut send);
+            assert!(rx.try_recv().is_ok());
+        }
+        (Err(_), _) => {}
+    }
+    other.join().unwrap();
+    drop(send);
+    while rx.try_recv().is_ok() {}
+    assert!(!tx.is_full(), "a slot was lost");
+    drop((tx, rx));
+    assert_eq!(world.dropped.load(SeqCst), world.made, "each value was dropped once");
+}
+
+#[test]
+fn slots_that_are_still_being_read() {
+    for (capacity, how) in [(1, Reuse::Send), (1, Reuse::Drop), (2, Reuse::Send), (2, Reuse::Drop), (2, Reuse::Receive)]
+    {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = model.preemption_bound.or(Some(2));
+        model.check(move || reuse(capacity, how));
+    }
+}

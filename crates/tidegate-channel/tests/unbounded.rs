@@ -1,4 +1,5 @@
-//! The unbounded channel: what differs from the other flavors, above all at the borders of its blocks (U1–U7).
+//! The unbounded channel: what differs from the other flavors, above all at the borders of its blocks (U1–U7). What it has
+//! in common with them is in `suite/`.
 #![cfg(not(loom))]
 
 mod support;
@@ -6,15 +7,14 @@ mod support;
 use std::collections::{BTreeSet, VecDeque};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use support::{panics, quiet_panic, within, Ledger, Look, Rng, Woken};
+use support::{within, Ledger, Look, Rng};
 use tidegate_channel::{unbounded, unbounded_from, Operation, RecvError, ReserveError, SendError};
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::poll_once;
-use tidegate_wait::timer::ManualClock;
 
 /// Slots of a block of small values.
 const BLOCK: usize = 64;
@@ -66,15 +66,6 @@ fn it_is_a_queue() {
         }
         assert_eq!((tx.len(), rx.is_empty()), (queue.len(), queue.is_empty()));
     }
-}
-
-#[test]
-fn it_is_never_full() {
-    let (tx, rx) = unbounded();
-    assert_eq!((tx.capacity(), rx.capacity(), tx.is_full()), (usize::MAX, usize::MAX, false));
-    (0..200).for_each(|n| tx.try_send(n).unwrap());
-    assert!(!tx.is_full() && tx.len() == 200 && tx.parked_senders() == 0);
-    assert!(format!("{tx:?}").contains("len: 200"));
 }
 
 /// G10: the block is fitted to the payload: nothing, small, a few a block, one a block, wide alignment.
@@ -151,20 +142,6 @@ fn dropped_deliveries_come_first() {
     }
 }
 
-/// G2: a dropped delivery goes to the next parked receive.
-#[test]
-fn a_dropped_delivery_goes_on() {
-    let (tx, rx) = unbounded();
-    let (mut first, mut second) = (Box::pin(rx.recv()), Box::pin(rx.recv()));
-    first.parks();
-    let (woken, waker) = Woken::new();
-    second.parks_with(&waker);
-    tx.try_send(1).unwrap();
-    drop(first);
-    assert_eq!(woken.count(), 1);
-    assert_eq!(second.ends(), Ok(1));
-}
-
 /// G7: closed to senders at once, to receivers after the last value.
 #[test]
 fn a_closed_channel_drains() {
@@ -182,16 +159,6 @@ fn a_closed_channel_drains() {
         assert_eq!(rx.recv().wait(), Err(RecvError::Closed));
         assert_eq!(rx.try_recv(), Err(RecvError::Closed));
     }
-}
-
-/// G7: the last sender's drop ends who is parked.
-#[test]
-fn the_last_sender_ends_parked_receives() {
-    let (tx, rx) = unbounded::<u8>();
-    let mut receives: Vec<_> = (0..40).map(|_| Box::pin(rx.recv())).collect();
-    receives.iter_mut().for_each(Look::parks);
-    drop(tx);
-    receives.iter_mut().for_each(|receive| assert_eq!(receive.ends(), Err(RecvError::Closed)));
 }
 
 /// G1, G7: what is left is dropped, once, when the last receiver goes: not with the memory.
@@ -212,23 +179,6 @@ fn values_go_with_the_last_receiver() {
     }
 }
 
-/// G7: past destructors that panic.
-#[test]
-fn panicking_destructors_keep_nobody() {
-    struct Bomb(Arc<AtomicUsize>);
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            quiet_panic();
-        }
-    }
-    let dropped = Arc::new(AtomicUsize::new(0));
-    let (tx, rx) = unbounded();
-    (0..3 * BLOCK).for_each(|_| assert!(tx.try_send(Bomb(dropped.clone())).is_ok()));
-    assert!(!panics(|| drop(rx)));
-    assert_eq!(dropped.load(Ordering::SeqCst), 3 * BLOCK);
-}
-
 /// Permits: at once, in the order of `Permit::send`, across a border, counted by the end.
 #[test]
 fn permits() {
@@ -245,60 +195,6 @@ fn permits() {
     assert_eq!(rx.try_recv(), Ok(1_000));
     (0..BLOCK + 2).filter(|n| n % 3 != 0).for_each(|n| assert_eq!(rx.try_recv(), Ok(n)));
     assert_eq!(rx.try_recv(), Err(RecvError::Empty));
-}
-
-/// G7: permits outlive a close, and receivers see the end after the last one.
-#[test]
-fn the_end_comes_after_the_last_permit() {
-    let (tx, rx) = unbounded();
-    let (first, second) = (tx.try_reserve().unwrap(), tx.try_reserve().unwrap());
-    let mut parked = Box::pin(rx.recv());
-    parked.parks();
-    tx.close();
-    parked.parks();
-    first.send(1).unwrap();
-    assert_eq!(parked.ends(), Ok(1));
-    let mut parked = Box::pin(rx.recv());
-    parked.parks();
-    drop(second);
-    assert_eq!(parked.ends(), Err(RecvError::Closed));
-    let (tx, rx) = unbounded();
-    let permit = tx.clone().into_reserve().wait().unwrap();
-    drop(rx);
-    assert_eq!(permit.send(3), Err(SendError::Closed(3)));
-}
-
-/// G6: a receive runs into its limit; a send has no time to.
-#[test]
-fn limits_in_time() {
-    let clock = ManualClock::new();
-    clock.enter(|| {
-        let (tx, rx) = unbounded();
-        let limit = Duration::from_millis(1);
-        let mut receive = Box::pin(rx.recv().timeout(limit));
-        receive.parks();
-        clock.advance(limit);
-        assert_eq!(receive.ends(), Err(RecvError::TimedOut));
-        assert_eq!(tx.send(1).timeout(Duration::ZERO).wait(), Ok(()));
-        let mut receive = Box::pin(rx.recv().timeout(limit));
-        assert_eq!(receive.ends(), Ok(1));
-        assert_eq!(rx.parked_receivers(), 0);
-    });
-}
-
-/// G8: cancelled wins at entry, afterwards the first event.
-#[test]
-fn tokens() {
-    let (tx, rx) = unbounded();
-    let (token, late) = (CancelToken::new(), CancelToken::new());
-    token.cancel();
-    assert_eq!(tx.send(1).cancel_on(&token).wait(), Err(SendError::Cancelled(1)));
-    let mut receive = Box::pin(rx.recv().cancel_on(&late));
-    receive.parks();
-    tx.try_send(2).unwrap();
-    late.cancel();
-    assert_eq!(receive.ends(), Ok(2));
-    assert_eq!(rx.recv().cancel_on(&token).wait(), Err(RecvError::Cancelled));
 }
 
 /// Positions far along, close to where the type's room ends, are as good as others.
@@ -479,23 +375,6 @@ fn the_last_receiver_leaves_senders_in_flight() {
         ledger.settled();
         assert!(tx.is_empty() && tx.is_closed());
     }
-}
-
-/// `len` never exceeds what was sent, nor underflows, while everything moves.
-#[test]
-fn len_under_load() {
-    let (tx, rx) = unbounded();
-    let each = scaled(50_000);
-    thread::scope(|scope| {
-        for _ in 0..2 {
-            let tx = tx.clone();
-            scope.spawn(move || (0..each).for_each(|n| tx.try_send(n).unwrap()));
-        }
-        let other = rx.clone();
-        scope.spawn(move || (0..each).for_each(|_| assert!(other.recv().wait().is_ok())));
-        (0..each / 10).for_each(|_| assert!(rx.len() <= 2 * each));
-    });
-    assert_eq!(rx.len(), each);
 }
 
 /// R1, R4: batches across the borders of blocks, in order; a parked receive gets the first value.

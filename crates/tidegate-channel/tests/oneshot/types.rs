@@ -6,7 +6,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
 use tidegate_channel::oneshot::{channel, Closed, OwnedReceiving, Receiver, Receiving, Sender};
-use tidegate_wait::op::{Cancellable, Timed, Unlimited};
+use tidegate_wait::op::{poll_once, Cancellable, Timed, Unlimited};
 
 /// G10: 40 bytes a receive whatever the payload, owned or borrowed, and 24 for each limit.
 #[cfg(target_pointer_width = "64")]
@@ -114,4 +114,12 @@ fn debug() {
     tx.send(1).unwrap();
     assert_eq!(format!("{rx:?}"), "Receiver { value: true, closed: true, waiting: false }");
     assert_eq!(format!("{:?}", rx.into_recv()), "Receiving { state: Init, .. }");
+    // H1: nobody waits any more once he has been told.
+    let (tx, mut rx) = channel::<u8>();
+    let mut receive = Box::pin(rx.recv());
+    assert!(poll_once(receive.as_mut()).is_pending());
+    assert_eq!(format!("{tx:?}"), "Sender { value: false, closed: false, waiting: true }");
+    tx.send(1).unwrap();
+    drop(receive);
+    assert_eq!(format!("{rx:?}"), "Receiver { value: true, closed: true, waiting: false }");
 }

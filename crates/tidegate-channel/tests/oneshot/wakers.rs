@@ -177,3 +177,23 @@ fn a_wake_drops_the_receiver() {
     assert!(slot.lock().unwrap().is_none());
     ledger.settled();
 }
+
+/// G5: a waker whose clone sends, or drops the sender, before the receive is parked: it ends at once.
+#[test]
+fn sent_by_the_clone_of_its_waker() {
+    for sends in [true, false] {
+        let (tx, mut rx) = oneshot::channel::<u8>();
+        let tx = Mutex::new(Some(tx));
+        let hooks = in_one("clone", move || {
+            let tx = tx.lock().unwrap().take();
+            if let (Some(tx), true) = (tx, sends) {
+                tx.send(7).unwrap();
+            }
+        });
+        let waker = hooked(&hooks);
+        let end = Box::pin(rx.recv()).look_with(&waker);
+        assert_eq!(end.map(Result::ok), Poll::Ready(sends.then_some(7)));
+        drop(waker);
+        assert_eq!(hooks.alive(), 0);
+    }
+}

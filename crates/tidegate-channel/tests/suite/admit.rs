@@ -20,6 +20,9 @@ fn park_on_full<'t>(flavor: &Flavor, tx: &'t Sender<usize>, n: usize) -> Vec<Pin
 #[test]
 fn parked_sends_are_admitted_in_order() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         let sizes: &[usize] = if cfg!(miri) { &[1, 32, 65] } else { &[1, 2, 31, 32, 33, 64, 65, 100] };
         for (&n, by_sender) in sizes.iter().zip([true, false].into_iter().cycle()) {
             let (tx, rx) = flavor.make();
@@ -46,6 +49,9 @@ fn parked_sends_are_admitted_in_order() {
 fn tasks_and_threads_are_admitted() {
     let n = if cfg!(miri) { 3 } else { 40 };
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         let (tx, rx) = flavor.make();
         flavor.fill(&tx, |n| n);
         let cap = flavor.capacity;
@@ -78,6 +84,9 @@ fn nobody_to_admit() {
 #[test]
 fn returned_then_buffered_then_admitted() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         let (tx, rx) = flavor.make();
         let mut untaken = Box::pin(rx.recv());
         untaken.parks();
@@ -100,6 +109,9 @@ fn only_the_waiting_are_admitted() {
     use tidegate_wait::cancel::CancelToken;
     const MS: Duration = Duration::from_millis(1);
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         crate::flavors::with_clock(|clock| {
             let (tx, rx) = flavor.make();
             flavor.fill(&tx, |_| 1000);
@@ -132,6 +144,9 @@ fn only_the_waiting_are_admitted() {
 #[test]
 fn admitted_values_go_with_the_last_receiver() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         for received in [0, 1, flavor.capacity + 2] {
             let ledger = Ledger::default();
             let (tx, rx) = flavor.make();
@@ -153,6 +168,9 @@ fn admitted_values_go_with_the_last_receiver() {
 #[test]
 fn without_receivers_values_go_back() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         let ledger = Ledger::default();
         let (tx, rx) = flavor.make();
         flavor.fill(&tx, |n| ledger.value(n));
@@ -177,6 +195,9 @@ fn without_receivers_values_go_back() {
 #[test]
 fn admitted_past_panicking_wakers() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         let (tx, rx) = flavor.make();
         let mut sends = park_on_full(flavor, &tx, 70);
         let waker = on_wake(quiet_panic);
@@ -204,6 +225,9 @@ fn admitted_values_of_every_shape() {
         assert_eq!(rx.try_recv(), Err(RecvError::Closed));
     }
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         admit(flavor, |_| ());
         admit(flavor, |n| Page(n as u8));
         admit(flavor, |n| [n as u8; if cfg!(miri) { 100 } else { 20_000 }]);

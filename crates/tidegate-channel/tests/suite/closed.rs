@@ -231,6 +231,9 @@ fn dropped_while_it_waits() {
 fn sends_and_receives_end_before_it() {
     each_flavor(|flavor| {
         for (mode, side) in [(Parked::GiveBack, 0), (Parked::Admit, 0), (Parked::GiveBack, 1), (Parked::Admit, 1)] {
+            if side == 0 && !flavor.has_limit() {
+                continue;
+            }
             let (tx, rx) = flavor.make();
             let log = WakeLog::default();
             let (inside_tx, inside_rx, seen) = (tx.clone(), rx.clone(), Arc::new(Mutex::new(None)));

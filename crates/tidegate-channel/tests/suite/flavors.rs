@@ -10,17 +10,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tidegate_channel::{bounded, rendezvous, Operation, Receiver, RecvError, Sender};
+use tidegate_channel::{bounded, rendezvous, unbounded, Operation, Receiver, RecvError, Sender};
 use tidegate_wait::timer::ManualClock;
 
 use crate::support::{until, within, Look};
 
-/// A name, how to make it, how many values it buffers.
-const FLAVORS: [(&str, Make, usize); 4] = [
+/// A name, how to make it, how many values fill its buffer; without a limit, how many a test puts there: over borders.
+const FLAVORS: [(&str, Make, usize); 5] = [
     ("rendezvous", Make::Rendezvous, 0),
     ("bounded(1)", Make::Bounded, 1),
     ("bounded(2)", Make::Bounded, 2),
     ("bounded(64)", Make::Bounded, 64),
+    ("unbounded", Make::Unbounded, if cfg!(miri) { 3 } else { 130 }),
 ];
 
 const MANNERS: [Manner; 2] = [Manner::Async, Manner::Blocking];
@@ -28,10 +29,11 @@ const MANNERS: [Manner; 2] = [Manner::Async, Manner::Blocking];
 /// More than any cell takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Make {
     Rendezvous,
     Bounded,
+    Unbounded,
 }
 
 /// A row of the table, for one test.
@@ -47,15 +49,38 @@ impl Flavor {
         match self.make {
             Make::Rendezvous => rendezvous(),
             Make::Bounded => bounded(self.capacity),
+            Make::Unbounded => unbounded(),
         }
     }
 
-    /// Fills the buffer, with `value(0)` first: the next send has to wait.
+    /// What `Sender::capacity` says.
+    pub fn limit(&self) -> usize {
+        if self.has_limit() {
+            self.capacity
+        } else {
+            usize::MAX
+        }
+    }
+
+    /// Is there a limit, so that a send may have to wait?
+    pub fn has_limit(&self) -> bool {
+        self.make != Make::Unbounded
+    }
+
+    /// The same, for a test that is about such sends from here on: otherwise the cell is skipped.
+    pub fn sends_wait(&self) -> bool {
+        if !self.has_limit() {
+            self.skip("a send never waits");
+        }
+        self.has_limit()
+    }
+
+    /// Fills the buffer, with `value(0)` first: the next send has to wait, if sends do.
     #[track_caller]
     pub fn fill<T>(&self, tx: &Sender<T>, value: impl FnMut(usize) -> T) {
         let before = tx.len();
         (0..self.capacity).map(value).for_each(|value| tx.try_send(value).unwrap());
-        assert!(tx.is_full() && tx.len() == before + self.capacity);
+        assert_eq!((tx.is_full(), tx.len()), (self.has_limit(), before + self.capacity));
     }
 
     /// Puts one value into the channel: into the buffer, or else by a delivery that its receive does not take.
@@ -68,7 +93,7 @@ impl Flavor {
         assert!(tx.try_send(value).is_ok());
     }
 
-    /// This cell makes no sense for this flavor; the reason is shown.
+    /// From here on this cell makes no sense for this flavor; the reason is shown.
     pub fn skip(&self, reason: &'static str) {
         *self.skipped.lock().unwrap() = Some(reason);
     }

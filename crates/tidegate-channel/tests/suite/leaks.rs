@@ -44,8 +44,10 @@ fn forget_limited(operation: impl RawOperation, limit: Limit, token: &CancelToke
 
 /// Forgets operations that borrow their half: nothing counts for them any more. The channel is full before, empty after.
 fn forget_borrowed(tx: &Sender<Counted>, rx: &Receiver<Counted>, ledger: &Ledger, limit: Limit, token: &CancelToken) {
-    forget_limited(tx.send(ledger.value(2)), limit, token, || ());
-    forget_limited(tx.send_with(|| ledger.value(3)), limit, token, || ());
+    if tx.is_full() {
+        forget_limited(tx.send(ledger.value(2)), limit, token, || ());
+        forget_limited(tx.send_with(|| ledger.value(3)), limit, token, || ());
+    }
     forget_limited(tx.closed(), limit, token, || ());
     forget_limited(rx.closed(), limit, token, || ());
     while rx.try_recv().is_ok() {}
@@ -76,7 +78,9 @@ fn forgotten_while_parked() {
                 let (tx, rx) = flavor.make();
                 let token = CancelToken::new();
                 flavor.fill(&tx, |n| ledger.value(n));
-                forget_limited(tx.clone().into_send(ledger.value(1)), limit, &token, || ());
+                if flavor.has_limit() {
+                    forget_limited(tx.clone().into_send(ledger.value(1)), limit, &token, || ());
+                }
                 let empty = flavor.make::<Counted>();
                 forget_limited(empty.1.clone().into_recv(), limit, &token, || ());
                 forget_borrowed(&tx, &rx, &ledger, limit, &token);
@@ -113,11 +117,14 @@ fn forgotten_after_the_delivery() {
                     assert!(tx.try_send(ledger.value(0)).is_ok());
                 });
                 flavor.fill(&tx, |n| ledger.value(n));
-                forget_limited(tx.clone().into_send(ledger.value(100)), limit, &token, || {
-                    assert!(rx.try_recv().is_ok());
-                });
-                let rest = rx.try_iter().last();
-                assert!(flavor.capacity == 0 || rest.unwrap() == 100);
+                if flavor.has_limit() {
+                    forget_limited(tx.clone().into_send(ledger.value(100)), limit, &token, || {
+                        assert!(rx.try_recv().is_ok());
+                    });
+                }
+                // Received: the forgotten receive's half keeps the channel from dropping them.
+                let rest = rx.try_iter().last().map(|value| value.id);
+                assert!(!flavor.has_limit() || flavor.capacity == 0 || rest == Some(100));
                 drop((tx, rx));
                 fire(clock, token, timer_first);
                 assert_eq!(ledger.made() - ledger.dropped(), 1, "{limit:?}: the forgotten delivery");
@@ -131,6 +138,9 @@ fn forgotten_after_the_delivery() {
 #[test]
 fn forgotten_in_a_line_that_closes() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         for mode in [Parked::GiveBack, Parked::Admit] {
             let ledger = Ledger::default();
             let (tx, rx) = flavor.make();
@@ -177,11 +187,11 @@ fn expired_waits_leave_nothing() {
             flavor.fill(&full, |n| n);
             for round in 0..rounds {
                 let mut receive = Box::pin(rx.recv().timeout(MS));
-                let mut send = Box::pin(full.send(round).timeout(MS));
                 receive.parks();
-                send.parks();
+                let mut send = flavor.has_limit().then(|| Box::pin(full.send(round).timeout(MS)));
+                send.iter_mut().for_each(Look::parks);
                 clock.advance(MS);
-                assert!(receive.ends().is_err() && send.ends().is_err());
+                assert!(receive.ends().is_err() && send.is_none_or(|mut send| send.ends().is_err()));
             }
             assert_eq!((clock.armed(), rx.parked_receivers(), full.parked_senders()), (0, 0, 0));
             flavor.hold(&tx, &rx, 1_usize);

@@ -1,12 +1,13 @@
 //! Permits: a slot first, the value later (M1–M4, CASES 7, 25).
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_channel::{Operation, Parked, RecvError, ReserveError, SendError};
 use tidegate_wait::cancel::CancelToken;
 
 use crate::flavors::{drain, each_flavor, each_manner, with_clock, Flavor};
-use crate::support::{hooked, Hooks, Ledger, Look, Woken};
+use crate::support::{hooked, on_first_wake, Hooks, Ledger, Look, Woken};
 
 /// Without a buffer there is nothing to reserve; that is said at once.
 fn has_slots(flavor: &Flavor) -> bool {
@@ -26,6 +27,9 @@ fn has_slots(flavor: &Flavor) -> bool {
 #[test]
 fn m1_a_promised_slot_is_kept() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -49,6 +53,9 @@ fn m1_a_promised_slot_is_kept() {
 #[test]
 fn m2_a_freed_slot_goes_to_the_first_in_line() {
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -74,6 +81,9 @@ fn m2_a_freed_slot_goes_to_the_first_in_line() {
 #[test]
 fn m2_across_to_a_parked_receive() {
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -96,6 +106,9 @@ fn m2_across_to_a_parked_receive() {
 #[test]
 fn m2_a_permit_sends_to_a_parked_receive() {
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -113,6 +126,9 @@ fn m2_a_permit_sends_to_a_parked_receive() {
 #[test]
 fn m3_a_slot_serves_a_long_line() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -154,6 +170,12 @@ fn m4_case_7_the_last_permit_ends_the_parked_receives() {
             assert_eq!(second.ends(), Err(RecvError::Closed));
             assert_eq!(rx.try_recv(), Err(RecvError::Closed));
         }
+        // The same with nobody parked.
+        let (tx, rx) = flavor.make();
+        let permit = tx.try_reserve().unwrap();
+        assert!(tx.close());
+        permit.send(1).unwrap();
+        assert_eq!(drain(&rx), (vec![1], RecvError::Closed));
     });
 }
 
@@ -161,6 +183,9 @@ fn m4_case_7_the_last_permit_ends_the_parked_receives() {
 #[test]
 fn m4_permits_come_after_the_admitted() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -182,6 +207,66 @@ fn m4_permits_come_after_the_admitted() {
             }
             expected.push(999);
             assert_eq!(drain(&rx), (expected, RecvError::Closed));
+        }
+    });
+}
+
+/// M4, E3: the last permit goes between two slices of an admission (of 32 sends): a receive that is parked there gets the
+/// next value, not the end.
+#[test]
+fn m4_the_last_permit_goes_during_an_admission() {
+    each_flavor(|flavor| {
+        if !flavor.sends_wait() || !has_slots(flavor) {
+            return;
+        }
+        let cap = flavor.capacity;
+        let (tx, rx) = flavor.make();
+        let permit = tx.clone().into_reserve().wait().unwrap();
+        (1..cap).for_each(|n| tx.try_send(n).unwrap());
+        let mut sends: Vec<_> = (0..70).map(|n| Box::pin(tx.send(cap + n))).collect();
+        let parked = Arc::new(Mutex::new(None));
+        let (inside, place) = (rx.clone(), parked.clone());
+        sends[0].parks_with(&on_first_wake(move || {
+            assert_eq!(drain(&inside), ((1..cap + 32).collect(), RecvError::Empty));
+            let mut receive = Box::pin(inside.into_recv());
+            receive.parks();
+            drop(permit);
+            *place.lock().unwrap() = Some(receive);
+        }));
+        sends[1..].iter_mut().for_each(Look::parks);
+        assert!(tx.close_with(Parked::Admit));
+        sends.iter_mut().for_each(|send| assert_eq!(send.ends(), Ok(())));
+        let mut receive = parked.lock().unwrap().take().unwrap();
+        assert_eq!(receive.ends(), Ok(cap + 32));
+        assert_eq!(drain(&rx), ((cap + 33..cap + 70).collect(), RecvError::Closed));
+    });
+}
+
+/// M4, G5: a line of reservations, then sends, with receives parked, about as long as one hold of an admission: the ones are
+/// refused, the others go across, and all are woken.
+#[test]
+fn m4_a_long_line_is_admitted() {
+    each_flavor(|flavor| {
+        if !flavor.sends_wait() || !has_slots(flavor) {
+            return;
+        }
+        for n in [29, 30, 31, 32, 33] {
+            let (tx, rx) = flavor.make();
+            let permits: Vec<_> = (0..flavor.capacity).map(|_| tx.try_reserve().unwrap()).collect();
+            let (woken, waker) = Woken::new();
+            let mut reserves: Vec<_> = (0..n).map(|_| Box::pin(tx.reserve())).collect();
+            reserves.iter_mut().for_each(|reserve| reserve.parks_with(&waker));
+            let mut sends = [0, 1, 2].map(|value| Box::pin(tx.send(value)));
+            sends.iter_mut().for_each(|send| send.parks_with(&waker));
+            let mut receives = [0, 1].map(|_| Box::pin(rx.recv()));
+            receives.iter_mut().for_each(|receive| receive.parks_with(&waker));
+            assert!(tx.close_with(Parked::Admit));
+            assert_eq!(woken.count(), n + 5);
+            reserves.iter_mut().for_each(|reserve| assert_eq!(reserve.ends().err(), Some(ReserveError::Closed)));
+            sends.iter_mut().for_each(|send| assert_eq!(send.ends(), Ok(())));
+            assert_eq!(receives.each_mut().map(Look::ends), [Ok(0), Ok(1)]);
+            drop(permits);
+            assert_eq!(drain(&rx), (vec![2], RecvError::Closed));
         }
     });
 }
@@ -211,6 +296,9 @@ fn g1_a_permit_without_receivers_returns_its_value() {
 #[test]
 fn cases_1_3_a_dropped_grant_goes_on() {
     each_manner(|flavor, manner| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -231,6 +319,9 @@ fn cases_1_3_a_dropped_grant_goes_on() {
 #[test]
 fn limits_on_reservations() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }
@@ -294,6 +385,9 @@ fn g5_wakers_may_end_permits() {
 #[test]
 fn a_freed_slot_wakes_only_its_owner() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         if !has_slots(flavor) {
             return;
         }

@@ -64,12 +64,13 @@ fn a_sink_buffers_one_item() {
         let (tx, rx) = flavor.make();
         let mut sink = tx.clone().into_sink();
         let mut sent = 0;
-        while Pin::new(&mut sink).poll_ready(cx).is_ready() {
+        while sent <= flavor.capacity && Pin::new(&mut sink).poll_ready(cx).is_ready() {
             assert_eq!(Pin::new(&mut sink).start_send(sent), Ok(()));
             assert_eq!(Pin::new(&mut sink).start_send(999), Err(SendError::Full(999)));
             sent += 1;
         }
         assert_eq!((sent, rx.len()), (flavor.capacity + 1, flavor.capacity));
+        assert_eq!(Pin::new(&mut sink).poll_ready(cx).is_pending(), flavor.has_limit());
         (0..sent).for_each(|n| assert_eq!(rx.try_recv(), Ok(n)));
         assert_eq!(Pin::new(&mut sink).poll_close(cx), Poll::Ready(Ok(())));
         assert_eq!(tx.sender_count(), 1, "the sink's half has gone");

@@ -42,6 +42,9 @@ fn already_cancelled_wins_at_entry() {
 #[test]
 fn a_parked_send_is_cancelled() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         let (tx, rx) = flavor.make();
         flavor.fill(&tx, |n| 100 + n);
         let token = CancelToken::new();
@@ -69,6 +72,9 @@ fn the_parked_are_cancelled() {
         let next = manner.park_recv(&rx, rx.clone().into_recv());
         assert!(token.cancel() && !token.cancel());
         assert_eq!((cancelled.ends(), tx.try_send(7), next.ends()), (Err(RecvError::Cancelled), Ok(()), Ok(7)));
+        if !flavor.sends_wait() {
+            return;
+        }
         flavor.fill(&tx, |n| n);
         let token = CancelToken::new();
         let cancelled = manner.park_send(&tx, tx.clone().into_send(100).cancel_on_owned(token.clone()));
@@ -90,7 +96,7 @@ fn one_token_ends_many() {
         receives.iter_mut().for_each(Look::parks);
         let mut others: Vec<_> = channels.iter().map(|(_, rx)| Box::pin(rx.recv())).collect();
         others.iter_mut().for_each(Look::parks);
-        let full: Vec<_> = (0..40).map(|_| flavor.make()).collect();
+        let full: Vec<_> = (0..if flavor.has_limit() { 40 } else { 0 }).map(|_| flavor.make()).collect();
         full.iter().for_each(|(tx, _)| flavor.fill(tx, |n| n));
         let mut sends: Vec<_> = full.iter().map(|(tx, _)| Box::pin(tx.send(9).cancel_on(&token))).collect();
         sends.iter_mut().for_each(Look::parks);
@@ -112,6 +118,10 @@ fn the_first_event_wins() {
         let receive = manner.park_recv(&rx, rx.clone().into_recv().cancel_on_owned(token.clone()));
         tx.try_send(1).unwrap();
         flavor.fill(&tx, |n| 10 + n);
+        if !flavor.sends_wait() {
+            token.cancel();
+            return assert_eq!(receive.ends(), Ok(1));
+        }
         let admitted = manner.park_send(&tx, tx.clone().into_send(2).cancel_on_owned(token.clone()));
         assert!(rx.try_recv().is_ok());
         let cancelled = manner.park_send(&tx, tx.clone().into_send(3).cancel_on_owned(token.clone()));
@@ -133,6 +143,9 @@ fn the_first_event_wins() {
 #[test]
 fn dropped_instead_of_polled() {
     each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
         let ledger = Ledger::default();
         let token = CancelToken::new();
         let (tx, rx) = flavor.make();
@@ -202,6 +215,9 @@ fn a_waker_that_cancels_comes_too_late() {
         let token = CancelToken::new();
         let inside = token.clone();
         let waker = on_wake(move || assert!(inside.cancel()));
+        if !flavor.sends_wait() {
+            return;
+        }
         flavor.fill(&tx, |n| n);
         let mut send = Box::pin(tx.send(100).cancel_on(&token));
         send.parks_with(&waker);

@@ -10,6 +10,9 @@ use tidegate_wait::timer::ManualClock;
 use crate::flavors::{each_flavor, Flavor};
 use crate::support::{hooked, panics, poll, quiet_panic, Counted, Hooks, Ledger, Look, Woken};
 
+/// More values than a ring has slots; without a limit as good as any number.
+const MORE: usize = if cfg!(miri) { 3 } else { 66 };
+
 const FUNCTIONS: [&str; 3] = ["wake", "clone", "drop"];
 
 /// A waker that runs `hook` in one of its functions (`wake` stands for `wake_by_ref`, too).
@@ -53,7 +56,7 @@ fn every_use_of_a_waker(tx: &Sender<Counted>, rx: &Receiver<Counted>, hooks: &Ar
             });
             step(&mut || {
                 let waker = hooked(hooks);
-                while tx.try_send(value()).is_ok() {}
+                (0..MORE).for_each(|_| drop(tx.try_send(value())));
                 let limited = tx.clone().into_send(value()).timeout(Duration::from_millis(1));
                 let operation = send.insert(Box::pin(limited.cancel_on_owned(token.clone())));
                 let _ = poll(operation.as_mut(), &waker);
@@ -76,7 +79,7 @@ fn every_use_of_a_waker(tx: &Sender<Counted>, rx: &Receiver<Counted>, hooks: &Ar
 
 /// Closes over parked operations of every kind, some of whose wakers are `hooks`.
 fn closes(tx: Sender<Counted>, rx: Receiver<Counted>, mode: Parked, hooks: &Arc<Hooks>, value: &dyn Fn() -> Counted) {
-    while tx.try_send(value()).is_ok() {}
+    (0..MORE).for_each(|_| drop(tx.try_send(value())));
     let parked = if cfg!(miri) { 3 } else { 35 };
     let mut sends: Vec<_> = (0..parked).map(|_| Box::pin(tx.clone().into_send(value()))).collect();
     let (woken, last) = Woken::new();
@@ -130,6 +133,9 @@ fn a_panicking_wake_does_not_fail_the_send() {
         assert_eq!(send.ends(), Ok(()));
         assert_eq!(tx.try_send(2), Ok(()));
         assert_eq!((first.ends(), second.ends()), (Ok(1), Ok(2)));
+        if !flavor.sends_wait() {
+            return;
+        }
         flavor.fill(&tx, |n| n);
         let (mut parked, mut other) = (Box::pin(tx.send(100)), Box::pin(tx.send(101)));
         parked.parks_with(&hooked(&hooks));
@@ -151,6 +157,9 @@ fn a_failed_clone_is_as_if_never_polled() {
         assert_eq!(rx.parked_receivers(), 0);
         flavor.hold(&tx, &rx, 0);
         (1..flavor.capacity).for_each(|n| tx.try_send(n).unwrap());
+        if !flavor.sends_wait() {
+            return;
+        }
         let mut send = Box::pin(tx.send(100));
         assert!(panics(|| assert!(poll(send.as_mut(), &waker).is_ready())));
         assert_eq!(tx.parked_senders(), 0);
@@ -231,6 +240,9 @@ fn a_waker_drops_the_last_half() {
         assert!(receive.ends().unwrap() == 1);
         drop(receive);
         assert!(tx.is_closed());
+        if !flavor.sends_wait() {
+            return;
+        }
         // A receive wakes a send whose waker drops the last other sender.
         let (tx, rx) = flavor.make();
         flavor.fill(&tx, |n| ledger.value(n));

@@ -1,11 +1,17 @@
-//! The bounded channel as a sequential specification, of any capacity from 0 and for both ways to close: what each
-//! operation does, one at a time; with mutants of it.
+//! The bounded and the unbounded channel as a sequential specification, of any capacity from 0, with permits and batches
+//! and for both ways to close: what each operation does, one at a time; with mutants of it.
 //!
-//! A close takes several steps, as the channel's does: one that ends the sends (`close_begin`), then one for each parked
-//! send that is let in, and one for everybody else (`close_step`). Other operations may stand in between.
+//! What takes the channel several holds of its lock takes several steps here, and other operations may stand in between:
+//! - A close is one that ends the sends (`close_begin`), then one for each value that is let in, one that ends the
+//!   admission, and one for everybody else (`close_step`).
+//! - The end of a closed channel's last permit is one (`permit_end`), then one that ends the receives (`end_receives`).
+//! - A batch that is not parked is a step for each value (`send` and `recv` without an operation).
 #![allow(dead_code, unreachable_pub)]
 
 use std::collections::{BTreeMap, VecDeque};
+
+/// The capacity of the unbounded channel.
+pub const UNBOUNDED: usize = usize::MAX;
 
 /// A fault to plant, so that a checker can show that it sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +32,25 @@ pub enum Fault {
     AdmitReversed,
     /// Receivers see the end before what a close lets in.
     ClosedTooSoon,
+    /// The slot of a permit goes to whoever parked last, past the front of the line.
+    PermitBarging,
+    /// Receivers see the end of a closed channel while a permit is out.
+    PermitForgotten,
+    /// A parked batch goes to the end of the line with each value that it gives.
+    BatchLosesPlace,
+    /// A parked batch gives its last value first.
+    BatchReordered,
+    /// A batch that does not send all gets one value less back than is left.
+    LostRest,
+}
+
+/// Why a batch of sends ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    Sent,
+    Closed,
+    Full,
+    GivenUp,
 }
 
 /// How an operation ended.
@@ -33,11 +58,17 @@ pub enum Fault {
 pub enum End {
     Sent,
     Got(u32),
+    /// A reservation has a permit.
+    Permit,
     Closed,
     Full,
     Empty,
     /// Given up, by its owner, a timer or a token, without having had an effect that anybody sees.
     GivenUp,
+    /// A batch of sends: how many went, how many came back.
+    SentMany(u8, u8, Why),
+    /// A batch of receives: the values, then zeros.
+    GotMany([u32; 3]),
 }
 
 /// Which halves.
@@ -47,6 +78,40 @@ pub enum Side {
     Rx,
 }
 
+/// What stands in the line of the senders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sender {
+    Send(u32),
+    /// A batch of so many values, from `next` on so many are left.
+    Batch {
+        next: u32,
+        left: u8,
+        all: u8,
+    },
+    Reserve,
+}
+
+impl Sender {
+    /// How it ends if it is refused, or leaves.
+    fn refused(self, why: Why, fault: Fault) -> End {
+        match self {
+            Sender::Batch { left, all, .. } => {
+                End::SentMany(all - left, left - u8::from(fault == Fault::LostRest), why)
+            }
+            _ if why == Why::Closed => End::Closed,
+            _ => End::GivenUp,
+        }
+    }
+}
+
+type Line = VecDeque<(usize, Sender)>;
+
+/// What somebody in line has to give, or wants.
+enum Offer {
+    Value(u32),
+    Slot,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
     cap: usize,
@@ -54,14 +119,17 @@ pub struct Spec {
     pub ring: VecDeque<u32>,
     stash: Vec<(u32, u32)>,
     overflow: VecDeque<u32>,
-    pub tx: VecDeque<(usize, u32)>,
+    pub tx: Line,
     pub rx: VecDeque<usize>,
     waits: Vec<usize>,
-    /// Whom the close under way has still to end.
-    closing: (VecDeque<(usize, u32)>, VecDeque<usize>),
+    /// The sends that the close under way has still to end.
+    closing: Line,
     admitting: bool,
+    /// Slots that are promised.
+    pub permits: usize,
     tickets: u32,
     pub closed: bool,
+    /// Halves. A permit has one of its own.
     pub senders: usize,
     pub receivers: usize,
     /// Operations that parked and have ended since, with the ticket of a delivery.
@@ -79,8 +147,9 @@ impl Spec {
             tx: VecDeque::new(),
             rx: VecDeque::new(),
             waits: Vec::new(),
-            closing: (VecDeque::new(), VecDeque::new()),
+            closing: VecDeque::new(),
             admitting: false,
+            permits: 0,
             tickets: 0,
             closed: false,
             senders: 1,
@@ -93,12 +162,14 @@ impl Spec {
         self.ring.len() + self.stash.len() + self.overflow.len()
     }
 
+    /// Is every slot taken or promised?
+    pub fn is_full(&self) -> bool {
+        self.ring.len() + self.permits >= self.cap
+    }
+
     pub fn is_parked(&self, op: usize) -> bool {
-        let sends = self.tx.iter().chain(&self.closing.0);
-        self.rx.contains(&op)
-            || self.waits.contains(&op)
-            || self.closing.1.contains(&op)
-            || sends.clone().any(|&(id, _)| id == op)
+        let senders = self.tx.iter().chain(&self.closing);
+        self.rx.contains(&op) || self.waits.contains(&op) || senders.clone().any(|&(id, _)| id == op)
     }
 
     fn hand_over(&mut self, value: u32, ticket: u32) {
@@ -119,25 +190,144 @@ impl Spec {
         self.hand_over(value, self.tickets);
     }
 
+    /// Takes the next offer of whoever stands at this place of a line, and ends him if it was his last.
+    fn offer(&mut self, closing: bool, at: usize) -> Offer {
+        let (fault, line) = (self.fault, if closing { &mut self.closing } else { &mut self.tx });
+        let (op, sender) = &mut line[at];
+        let (op, offer) = match sender {
+            Sender::Send(value) => (*op, Offer::Value(*value)),
+            Sender::Reserve => (*op, Offer::Slot),
+            Sender::Batch { next, left, all } => {
+                let last = *next + u32::from(*left) - 1;
+                let value = if fault == Fault::BatchReordered { last } else { *next };
+                *next += u32::from(fault != Fault::BatchReordered);
+                *left -= 1;
+                if *left != 0 {
+                    if fault == Fault::BatchLosesPlace {
+                        let batch = line.remove(at).unwrap();
+                        line.push_back(batch);
+                    }
+                    return Offer::Value(value);
+                }
+                let end = End::SentMany(*all, 0, Why::Sent);
+                self.ended.insert(*op, (end, 0));
+                line.remove(at);
+                return Offer::Value(value);
+            }
+        };
+        line.remove(at);
+        let end = match offer {
+            Offer::Value(_) => End::Sent,
+            Offer::Slot if closing => End::Closed,
+            Offer::Slot => End::Permit,
+        };
+        self.senders += usize::from(end == End::Permit);
+        self.ended.insert(op, (end, 0));
+        offer
+    }
+
     /// `None`: it parks as `op`.
     pub fn send(&mut self, op: Option<usize>, value: u32) -> Option<End> {
         if self.closed {
             return Some(End::Closed);
         }
-        if !self.rx.is_empty() {
+        if !self.rx.is_empty() && self.tx.is_empty() {
             self.hand_over_anew(value);
             return Some(End::Sent);
         }
-        if self.ring.len() < self.cap && (self.tx.is_empty() || self.fault == Fault::Barging) {
+        if !self.is_full() && (self.tx.is_empty() || self.fault == Fault::Barging) {
             self.ring.push_back(value);
             return Some(End::Sent);
         }
         match op {
             None => Some(End::Full),
             Some(op) => {
-                self.tx.push_back((op, value));
+                self.tx.push_back((op, Sender::Send(value)));
                 None
             }
+        }
+    }
+
+    /// Parks the `left` values from `next` on of a batch of `all`; its last `send` was refused for want of room.
+    pub fn park_batch(&mut self, op: usize, next: u32, left: u8, all: u8) {
+        self.tx.push_back((op, Sender::Batch { next, left, all }));
+    }
+
+    /// A batch that is not parked ends with `left` of `all` unsent.
+    pub fn end_batch(&self, left: u8, all: u8, why: Why) -> End {
+        match left {
+            0 => End::SentMany(all, 0, Why::Sent),
+            _ => Sender::Batch { next: 0, left, all }.refused(why, self.fault),
+        }
+    }
+
+    /// As `send`.
+    pub fn reserve(&mut self, op: Option<usize>) -> Option<End> {
+        if self.closed {
+            return Some(End::Closed);
+        }
+        if self.tx.is_empty() && !self.is_full() {
+            self.permits += 1;
+            self.senders += 1;
+            return Some(End::Permit);
+        }
+        match op {
+            Some(op) if self.cap != 0 => {
+                self.tx.push_back((op, Sender::Reserve));
+                None
+            }
+            // Without slots there is nothing to reserve.
+            _ => Some(End::Full),
+        }
+    }
+
+    /// A permit sends a value or, without one, is dropped. Its half is the caller's to drop. True: it was the closed
+    /// channel's last, and `end_receives` must follow.
+    pub fn permit_end(&mut self, value: Option<u32>) -> (End, bool) {
+        let end = match value {
+            Some(_) if self.receivers == 0 => {
+                self.free_slot();
+                End::Closed
+            }
+            Some(value) if !self.rx.is_empty() => {
+                self.hand_over_anew(value);
+                self.free_slot();
+                End::Sent
+            }
+            Some(value) => {
+                let behind = self.closed && (self.admitting || !self.overflow.is_empty());
+                if behind { &mut self.overflow } else { &mut self.ring }.push_back(value);
+                self.permits -= 1;
+                End::Sent
+            }
+            None => {
+                self.free_slot();
+                End::GivenUp
+            }
+        };
+        (end, self.closed && self.permits == 0 && !self.admitting && !self.rx.is_empty())
+    }
+
+    /// The slot of a permit finds its next owner.
+    fn free_slot(&mut self) {
+        while !self.tx.is_empty() {
+            let at = if self.fault == Fault::PermitBarging { self.tx.len() - 1 } else { 0 };
+            match self.offer(false, at) {
+                Offer::Slot => return,
+                Offer::Value(value) if self.rx.is_empty() => {
+                    self.ring.push_back(value);
+                    break;
+                }
+                Offer::Value(value) => self.hand_over_anew(value),
+            }
+        }
+        self.permits -= 1;
+    }
+
+    /// Ends the receives that are parked although nothing can come any more.
+    pub fn end_receives(&mut self) {
+        if self.permits == 0 {
+            self.ended.extend(self.rx.drain(..).map(|op| (op, (End::Closed, 0))));
         }
     }
 
@@ -152,14 +342,15 @@ impl Spec {
         }
         let item = self.ring.pop_front();
         if item.is_some() || self.cap == 0 {
-            let admitted = match self.fault {
+            let at = match self.fault {
                 Fault::Barging if self.cap > 0 && self.ring.len() + 1 == self.cap => None,
-                Fault::LastInFirst => self.tx.pop_back(),
-                _ => self.tx.pop_front(),
+                Fault::LastInFirst => self.tx.len().checked_sub(1),
+                _ => (!self.tx.is_empty()).then_some(0),
             };
-            if let Some((id, parked)) = admitted {
-                self.ended.insert(id, (End::Sent, 0));
-                self.ring.push_back(parked);
+            match at.map(|at| self.offer(false, at)) {
+                Some(Offer::Value(value)) => self.ring.push_back(value),
+                Some(Offer::Slot) => self.permits += 1,
+                None => {}
             }
             // Without slots the parked value itself is the item.
             if let Some(value) = item.or_else(|| self.ring.pop_front()) {
@@ -173,7 +364,7 @@ impl Spec {
             if let Some(value) = self.overflow.pop_front() {
                 return Some(End::Got(value));
             }
-            if !self.admitting {
+            if !self.admitting && (self.permits == 0 || self.fault == Fault::PermitForgotten) {
                 return Some(End::Closed);
             }
         }
@@ -194,25 +385,39 @@ impl Spec {
         self.closed.then_some(End::Closed)
     }
 
-    /// A parked or ended operation is given up before its owner has seen the end. Returns the end, if there was one.
-    pub fn leave(&mut self, op: usize) -> Option<End> {
+    /// A parked operation leaves: how it ends.
+    pub fn give_up(&mut self, op: usize) -> End {
+        let mut senders = self.tx.iter().chain(&self.closing);
+        let sender = senders.find(|&&(id, _)| id == op).map(|&(_, sender)| sender);
         self.tx.retain(|&(id, _)| id != op);
+        self.closing.retain(|&(id, _)| id != op);
         self.rx.retain(|&id| id != op);
-        self.closing.0.retain(|&(id, _)| id != op);
-        self.closing.1.retain(|&id| id != op);
         self.waits.retain(|&id| id != op);
-        let (end, ticket) = self.ended.remove(&op)?;
-        if let End::Got(value) = end {
-            if self.rx.is_empty() {
+        sender.map_or(End::GivenUp, |sender| sender.refused(Why::GivenUp, self.fault))
+    }
+
+    /// A parked or ended operation is dropped before its owner has seen the end. Returns the end, if there was one. True:
+    /// as in `permit_end`, which a permit that was granted comes to.
+    pub fn leave(&mut self, op: usize) -> (Option<End>, bool) {
+        let Some((end, ticket)) = self.ended.remove(&op) else {
+            self.give_up(op);
+            return (None, false);
+        };
+        match end {
+            End::Got(value) if self.rx.is_empty() => {
                 self.stash.push((ticket, value));
                 if self.fault != Fault::ReorderedStash {
                     self.stash.sort_unstable();
                 }
-            } else {
-                self.hand_over(value, ticket);
             }
+            End::Got(value) => self.hand_over(value, ticket),
+            End::Permit => {
+                self.senders -= 1;
+                return (Some(end), self.permit_end(None).1);
+            }
+            _ => {}
         }
-        Some(end)
+        (Some(end), false)
     }
 
     /// The first step of a close. False: it is closed already.
@@ -224,35 +429,31 @@ impl Spec {
         if self.fault == Fault::CloseDrops {
             self.ring.clear();
         }
-        self.closing.0 = std::mem::take(&mut self.tx);
-        self.admitting = admit && !self.closing.0.is_empty();
-        if !self.admitting {
-            self.closing.1 = std::mem::take(&mut self.rx);
-        }
+        self.closing = std::mem::take(&mut self.tx);
+        self.admitting = admit && !self.closing.is_empty();
         true
     }
 
     /// One more step of it. True: the last.
     pub fn close_step(&mut self) -> bool {
-        if self.admitting && self.receivers > 0 {
-            let next = match self.fault {
-                Fault::AdmitReversed => self.closing.0.pop_back(),
-                _ => self.closing.0.pop_front(),
-            };
-            if let Some((op, value)) = next {
-                self.ended.insert(op, (End::Sent, 0));
-                if self.rx.is_empty() {
-                    self.overflow.push_back(value);
-                } else {
-                    self.hand_over_anew(value);
-                }
+        if self.admitting {
+            if self.receivers == 0 || self.closing.is_empty() {
+                self.admitting = false;
                 return false;
             }
+            let at = if self.fault == Fault::AdmitReversed { self.closing.len() - 1 } else { 0 };
+            match self.offer(true, at) {
+                Offer::Value(value) if self.rx.is_empty() => self.overflow.push_back(value),
+                Offer::Value(value) => self.hand_over_anew(value),
+                Offer::Slot => {}
+            }
+            return false;
         }
-        self.admitting = false;
-        let sends = self.closing.0.drain(..).map(|(op, _)| op);
-        let parked = sends.chain(self.closing.1.drain(..)).chain(self.rx.drain(..)).chain(self.waits.drain(..));
-        self.ended.extend(parked.map(|op| (op, (End::Closed, 0))));
+        let fault = self.fault;
+        let refused = |(op, sender): (usize, Sender)| (op, (sender.refused(Why::Closed, fault), 0));
+        self.ended.extend(self.closing.drain(..).map(refused));
+        self.end_receives();
+        self.ended.extend(self.waits.drain(..).map(|op| (op, (End::Closed, 0))));
         true
     }
 
