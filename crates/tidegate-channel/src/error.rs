@@ -14,7 +14,7 @@ pub enum SendError<T> {
     TimedOut(T),
     /// The token of the operation was cancelled.
     Cancelled(T),
-    /// There is no room now. Only a `try_send` says so.
+    /// There is no room now. Only a `try_send` says so, and permits of which none is left.
     Full(T),
 }
 
@@ -112,6 +112,13 @@ pub enum ReserveError {
     Full,
     /// The channel has no slots that could be reserved: its capacity is 0.
     Rendezvous,
+    /// More slots than the channel has: so many will never be free. Only a reservation of many says so.
+    TooMany {
+        /// How many were to be reserved.
+        wanted: usize,
+        /// How many there are at most.
+        capacity: usize,
+    },
 }
 
 impl ReserveError {
@@ -143,6 +150,9 @@ impl ReserveError {
 impl fmt::Display for ReserveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            ReserveError::TooMany { wanted, capacity } => {
+                return write!(f, "no slot was reserved: the channel has {capacity}, and {wanted} were wanted")
+            }
             ReserveError::Closed => "no slot was reserved: the channel is closed",
             ReserveError::TimedOut => "no slot was reserved: the time limit ran out while the channel was full",
             ReserveError::Cancelled => "no slot was reserved: the token of the reservation was cancelled",

@@ -6,7 +6,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
 use tidegate_channel::{
-    CapacityError, OwnedReceiving, OwnedSending, Receiver, Receiving, RecvError, SendError, Sender, Sending,
+    CapacityError, OwnedPermits, OwnedReceiving, OwnedReservingMany, OwnedSending, Permits, Receiver, Receiving,
+    RecvError, ReserveError, ReservingMany, SendError, Sender, Sending,
 };
 use tidegate_wait::op::{Cancellable, Timed, Unlimited};
 
@@ -67,12 +68,27 @@ fn operations() {
     const { assert!(!Has::<OwnedSending<u8>>::UNPIN && !Has::<OwnedReceiving<u8>>::UNPIN) };
 }
 
+/// The same for reservations of many, and for what they return.
+#[test]
+fn reservations() {
+    const { assert!(Has::<ReservingMany<'_, Cell>>::SEND && Has::<ReservingMany<'_, Cell, Both<'_>>>::SYNC) };
+    const {
+        assert!(
+            Has::<OwnedReservingMany<Cell>>::SEND && Has::<Permits<'_, Cell>>::SEND && Has::<OwnedPermits<Cell>>::SYNC
+        )
+    };
+    const { assert!(!Has::<ReservingMany<'_, Rc<u8>>>::SEND && !Has::<OwnedReservingMany<Rc<u8>>>::SYNC) };
+    const { assert!(!Has::<Permits<'_, Rc<u8>>>::SEND && !Has::<OwnedPermits<Rc<u8>>>::SYNC) };
+    const { assert!(!Has::<ReservingMany<'_, u8>>::UNPIN && Has::<Permits<'_, PhantomPinned>>::UNPIN) };
+}
+
 /// Errors are what errors should be.
 #[test]
 fn errors() {
     fn error<E: std::error::Error + Send + Sync + Unpin + UnwindSafe + 'static>() {}
     error::<SendError<u8>>();
     error::<RecvError>();
+    error::<ReserveError>();
     error::<CapacityError>();
     const { assert!(!Has::<SendError<Rc<u8>>>::SEND) };
 }
@@ -84,6 +100,7 @@ fn spawnable() {
     let (tx, rx) = tidegate_channel::bounded(1);
     spawnable(tx.clone().into_send(1));
     spawnable(rx.clone().into_recv());
+    spawnable(tx.clone().into_reserve_many(2));
     spawnable(async move { tx.send(1).await });
     spawnable(async move { rx.recv().await });
 }

@@ -4,9 +4,9 @@
 
 pub use tidegate_channel::{
     bounded, oneshot, rendezvous, try_bounded, unbounded, Borrowed, CapacityError, Closed, Drain, Hold, Owned,
-    OwnedPermit, OwnedReceiving, OwnedRecvStream, OwnedReserving, OwnedSending, Parked, Permit, Receiver, Receiving,
-    ReceivingMany, RecvError, RecvStream, ReserveError, Reserving, SendError, Sender, Sending, SendingMany,
-    SendingWith, Unsent, WeakReceiver, WeakSender,
+    OwnedPermit, OwnedPermits, OwnedReceiving, OwnedRecvStream, OwnedReserving, OwnedReservingMany, OwnedSending,
+    Parked, Permit, Permits, Receiver, Receiving, ReceivingMany, RecvError, RecvStream, ReserveError, Reserving,
+    ReservingMany, SendError, Sender, Sending, SendingMany, SendingWith, Unsent, WeakReceiver, WeakSender,
 };
 pub use tidegate_wait::{Limit, Operation};
 

@@ -31,6 +31,7 @@ use tidegate_wait::waiter::{Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::{WakeBatch, BATCH};
 
 use super::core::finish_delivered;
+use super::grants::wants_slots;
 use super::overflow::Room;
 use super::words::{CLOSED, LOCK, PERMIT, TXW};
 use super::Handle;
@@ -135,7 +136,8 @@ impl<T> Closing<T> {
             let mut tail = core.lock();
             // SAFETY: the lock is held.
             let left = unsafe { self.admit_slice(&mut tail, &mut room, &mut batch) };
-            core.unlock(tail);
+            // SAFETY: as above. A refused reservation's permits are over.
+            core.unlock(unsafe { core.with_permit_flag(tail) });
             batch.run();
             if !left {
                 return;
@@ -161,9 +163,10 @@ impl<T> Closing<T> {
                     return true;
                 }
                 let Some(send) = self.tx.front() else { break };
-                if (*send).kind() == Kind::Permit {
+                if wants_slots(send) {
                     // A slot of a closed channel is no use: refused in both modes.
                     let _front = core.pop(&self.tx, Kind::Permit);
+                    core.take_back(send);
                     batch.push((*send).take_waker());
                     (*send).finish(State::Closed);
                     if !batch.has_room() {
@@ -208,6 +211,7 @@ impl<T> Closing<T> {
             // Counted, not by the batch's room: a roused operation has no waker.
             for _ in 0..BATCH {
                 let (node, end) = if let Some(send) = core.pop(&self.tx, Kind::Send) {
+                    core.take_back(send);
                     (send, State::Closed)
                 } else if let Some(receive) = self.last_receive() {
                     core.after_receiver_left(tail);
@@ -251,7 +255,8 @@ impl<T> Drop for Closing<T> {
                 }
                 self.end_slice(&mut tail, &mut batch)
             };
-            core.unlock(tail);
+            // SAFETY: as above. A refused reservation's permits are over.
+            core.unlock(unsafe { core.with_permit_flag(tail) });
             batch.run();
             if !left {
                 break;

@@ -41,6 +41,7 @@ mod batch;
 mod close;
 mod closed;
 pub(super) mod core;
+mod grants;
 mod overflow;
 mod permit;
 mod recv;
@@ -63,9 +64,10 @@ use tidegate_wait::waiter::Kind;
 use tidegate_wait::wake_batch::contain;
 
 pub(crate) use self::core::Core;
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, Items};
 pub use close::Parked;
 pub use closed::Closed;
+pub(crate) use grants::wants;
 pub(crate) use permit::Reserved;
 pub(crate) use recv::Received;
 pub(crate) use send::Sent;
@@ -141,7 +143,7 @@ impl<T> Channel<T> {
         // SAFETY: fresh memory of the right layout. Zeroed slots are slots: their stamps admit lap 0, their values are
         // not initialized. Loom's atomics are not plain words and are made one by one, as are stamps of another lap.
         unsafe {
-            Self::init(channel, Core::new(ring, start, offset, Self::free), Blocks::none());
+            Self::init(channel, Core::new(ring, start, offset, Self::free, Self::pass_on), Blocks::none());
             if cap == 0 {
                 memory.byte_add(slots).cast::<AtomicU64>().write(AtomicU64::new(NO_SLOT));
             } else if cfg!(loom) || start != 0 {
@@ -191,6 +193,12 @@ impl<T> Channel<T> {
             ::core::ptr::drop_in_place(this);
             dealloc(base, raw);
         }
+    }
+
+    /// Passes on what is owed to those in line ([`grants`]).
+    pub(in crate::flavor) unsafe fn pass_on(core: *const Core) {
+        // SAFETY: a channel begins with its core; the caller keeps it alive.
+        unsafe { Handle(NonNull::new_unchecked(core.cast::<Channel<T>>().cast_mut())).pass_on() };
     }
 
     pub(crate) fn core(&self) -> &Core {

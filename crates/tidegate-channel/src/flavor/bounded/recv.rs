@@ -11,6 +11,7 @@ use tidegate_wait::waiter::{Head, Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::discard;
 
 use super::core::{finish_delivered, wake, Patience};
+use super::grants::{grant, wants_slots};
 use super::overflow::Admitted;
 use super::window::Window;
 use super::words::{position, CLOSED, LOCK, PERMIT, RXW, STASH, TXW};
@@ -327,10 +328,10 @@ impl<T> Handle<T> {
             // Ordering: Release, as in `receive_fast`. With permits this is not the slot that is filled next.
             self.stamp(head).store(core.ring.free(position(head)) + core.ring.lap(), Ordering::Release);
             let Some(first) = core.tx().front() else { unreachable!("I1: TXW without a parked sender") };
-            let (next, last) = if (*first).kind() == Kind::Permit {
+            let (next, last) = if wants_slots(first) {
                 // The slot that became free is promised to it.
                 core.set_permits(core.permits() + 1);
-                (tail | PERMIT, true)
+                (tail | PERMIT, grant(first, 1).last)
             } else {
                 let offer = Self::offer(first);
                 // I7: before the head.
