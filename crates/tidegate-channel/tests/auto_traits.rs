@@ -6,8 +6,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
 use tidegate_channel::{
-    CapacityError, OwnedPermits, OwnedReceiving, OwnedReservingMany, OwnedSending, Permits, Receiver, Receiving,
-    RecvError, ReserveError, ReservingMany, SendError, Sender, Sending,
+    CapacityError, OwnedPermits, OwnedReceiving, OwnedReservingMany, OwnedSending, OwnedSendingWeighed, Permits,
+    Receiver, Receiving, RecvError, ReserveError, ReservingMany, SendError, Sender, Sending, SendingWeighed,
+    WeakWeightedSender, WeightedSendError, WeightedSender,
 };
 use tidegate_wait::op::{Cancellable, Timed, Unlimited};
 
@@ -82,6 +83,18 @@ fn reservations() {
     const { assert!(!Has::<ReservingMany<'_, u8>>::UNPIN && Has::<Permits<'_, PhantomPinned>>::UNPIN) };
 }
 
+/// Halves of weighted channels and their sends: as the others.
+#[test]
+fn weighted() {
+    type Halves<T> = (WeightedSender<T>, WeakWeightedSender<T>);
+    const { assert!(Has::<Halves<Cell>>::SEND && Has::<Halves<Cell>>::SYNC && Has::<Halves<PhantomPinned>>::UNPIN) };
+    const { assert!(Has::<Halves<Cell>>::UNWIND && Has::<Halves<Cell>>::REF_UNWIND) };
+    const { assert!(!Has::<WeightedSender<Rc<u8>>>::SEND && !Has::<WeakWeightedSender<Rc<u8>>>::SYNC) };
+    const { assert!(Has::<SendingWeighed<'_, Cell, Both<'_>>>::SEND && Has::<OwnedSendingWeighed<Cell>>::SYNC) };
+    const { assert!(!Has::<SendingWeighed<'_, Rc<u8>>>::SEND && !Has::<OwnedSendingWeighed<Rc<u8>>>::SYNC) };
+    const { assert!(!Has::<SendingWeighed<'_, u8>>::UNPIN && !Has::<OwnedSendingWeighed<u8>>::UNPIN) };
+}
+
 /// Errors are what errors should be.
 #[test]
 fn errors() {
@@ -89,6 +102,7 @@ fn errors() {
     error::<SendError<u8>>();
     error::<RecvError>();
     error::<ReserveError>();
+    error::<WeightedSendError<u8>>();
     error::<CapacityError>();
     const { assert!(!Has::<SendError<Rc<u8>>>::SEND) };
 }

@@ -257,6 +257,26 @@ fn n3_collected_slots_go_on_at_once() {
     });
 }
 
+/// N3: by its drop alone, with no limit whose reference on the channel would be given back.
+#[test]
+fn n3_a_drop_passes_on_what_was_collected() {
+    each_flavor(|flavor| {
+        if !has_many(flavor) {
+            return;
+        }
+        let (tx, rx) = flavor.make();
+        tx.try_send(0).unwrap();
+        let mut first = Box::pin(tx.reserve_many(flavor.capacity));
+        first.parks();
+        let mut behind: Vec<_> = (1..flavor.capacity).map(|n| Box::pin(tx.send(n))).collect();
+        behind.iter_mut().for_each(Look::parks);
+        drop(first);
+        assert!(behind.iter_mut().all(|send| send.ends().is_ok()) && tx.is_full());
+        assert_eq!(drain(&rx).0, (0..flavor.capacity).collect::<Vec<_>>());
+        all_free(&tx, flavor.capacity);
+    });
+}
+
 /// G2, G8: from the middle and the end of the line; the others keep their places, and what it had (nothing) is not missed.
 #[test]
 fn g2_leaving_from_anywhere() {

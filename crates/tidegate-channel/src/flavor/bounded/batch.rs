@@ -101,25 +101,28 @@ impl<T> Drop for Batch<T> {
 }
 
 /// What the first in line has to give.
-pub(super) struct Offer<T> {
-    pub(super) value: *const Place<T>,
+pub(in crate::flavor) struct Offer<T> {
+    pub(in crate::flavor) value: *const Place<T>,
     /// It was the last: the operation is to be ended.
     pub(super) last: bool,
 }
 
 impl<T> Handle<T> {
-    /// The next value of a parked send or batch, which the caller moves (R3).
+    /// The next value of a parked send (of whichever channel) or batch, which the caller moves (R3).
     ///
     /// # Safety
-    /// Under the lock; `node` waits, with values ([`wants_slots`](super::grants::wants_slots)).
+    /// Under the lock; `node` waits, with values ([`wants_slots`](super::Core::wants_slots)).
     #[inline(always)]
-    pub(super) unsafe fn offer(node: *const Node) -> Offer<T> {
-        // SAFETY: the caller's promise: the node belongs to an `Outbox` of the one kind or the other.
+    pub(in crate::flavor) unsafe fn offer(self, node: *const Node) -> Offer<T> {
+        // SAFETY: the caller's promise: the node belongs to an `Outbox` of one of the three kinds.
         unsafe {
             if (*node).kind() != Kind::Batch {
                 return Offer { value: Self::value_of(node), last: true };
             }
             let op = head_of(node);
+            if self.core.weighted {
+                return Offer { value: Outbox::<T, Unlimited, Word>::value_of(op), last: true };
+            }
             let (word, items) = (Word::of(op), Outbox::<Items<T>, Unlimited, Word>::value_of(op));
             (*items).with(|items| {
                 let items = (*items).assume_init_ref();

@@ -31,7 +31,6 @@ use tidegate_wait::waiter::{Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::{WakeBatch, BATCH};
 
 use super::core::finish_delivered;
-use super::grants::wants_slots;
 use super::overflow::Room;
 use super::words::{CLOSED, LOCK, PERMIT, TXW};
 use super::Handle;
@@ -163,7 +162,7 @@ impl<T> Closing<T> {
                     return true;
                 }
                 let Some(send) = self.tx.front() else { break };
-                if wants_slots(send) {
+                if core.wants_slots(send) {
                     // A slot of a closed channel is no use: refused in both modes.
                     let _front = core.pop(&self.tx, Kind::Permit);
                     core.take_back(send);
@@ -178,7 +177,7 @@ impl<T> Closing<T> {
                 if to.is_none() && room.is_empty() {
                     return true;
                 }
-                let offer = Handle::<T>::offer(send);
+                let offer = channel.offer(send);
                 if let Some(receive) = to {
                     let _front = core.pop(core.rx(), Kind::Receive);
                     batch.push(channel.deliver(receive, offer.value, core.next_ticket()));

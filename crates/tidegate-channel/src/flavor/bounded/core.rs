@@ -33,6 +33,8 @@ pub struct Core {
     pub(in crate::flavor) ring: Ring,
     /// Whether looking again before parking can pay: enough slots, and another processor.
     pub(super) window: bool,
+    /// Is there a store with an account instead of slots (`flavor/weighted/`)?
+    pub(in crate::flavor) weighted: bool,
     /// Drops and frees the channel that this core begins.
     free: unsafe fn(*const Core),
     /// Passes on what is owed to those in line, for a thread that does not know the payload. Outside the lock.
@@ -178,6 +180,7 @@ impl Core {
             header: OwnerHeader::of::<Core>(),
             ring,
             window: ring.cap >= 8 && super::window::pays(),
+            weighted: false,
             free,
             pass_on,
             offset,
@@ -253,7 +256,7 @@ impl Core {
 
     /// Parked senders, in order. Under the lock.
     #[inline(always)]
-    pub(super) fn tx(&self) -> &List {
+    pub(in crate::flavor) fn tx(&self) -> &List {
         &self.tail.1.tx
     }
 
@@ -274,7 +277,7 @@ impl Core {
     /// # Safety
     /// Under the lock; `node` is pinned and not Waiting.
     #[inline(always)]
-    pub(super) unsafe fn park(&self, node: *const Node, kind: Kind, waker: Waker) {
+    pub(in crate::flavor) unsafe fn park(&self, node: *const Node, kind: Kind, waker: Waker) {
         let list = match kind {
             Kind::Send | Kind::Permit | Kind::Batch => self.tx(),
             Kind::Receive => self.rx(),
@@ -434,7 +437,7 @@ impl Core {
     /// # Safety
     /// Under the lock, after a sender was unlinked.
     #[inline(always)]
-    pub(super) unsafe fn after_sender_left(&self) {
+    pub(in crate::flavor) unsafe fn after_sender_left(&self) {
         // Ordering: Relaxed; while TXW is set only lock holders write the word (I4).
         let head = self.head.0.load(Ordering::Relaxed);
         // SAFETY: the caller's promise.
@@ -447,7 +450,7 @@ impl Core {
 
 /// The head of a parked operation.
 #[inline(always)]
-pub(super) fn head_of(node: *const Node) -> *const Head {
+pub(in crate::flavor) fn head_of(node: *const Node) -> *const Head {
     node.wrapping_byte_sub(offset_of!(Head, node)).cast()
 }
 

@@ -42,26 +42,10 @@ pub(crate) fn wants(slots: u64) -> Word {
     Word::new(SLOTS | slots)
 }
 
-/// Does this one in line want slots? Else it has values to send.
-///
-/// # Safety
-/// Under the lock; `node` waits in the line of senders.
-#[inline(always)]
-pub(super) unsafe fn wants_slots(node: *const Node) -> bool {
-    // SAFETY: the caller's promise; a `Batch` has a word.
-    unsafe {
-        match (*node).kind() {
-            Kind::Permit => true,
-            Kind::Batch => Word::of(head_of(node)).get() & SLOTS != 0,
-            _ => false,
-        }
-    }
-}
-
 /// Gives the first in line, which wants some, up to `slots` slots; the caller counts them as permits (N1).
 ///
 /// # Safety
-/// Under the lock; [`wants_slots`].
+/// Under the lock; [`Core::wants_slots`].
 pub(super) unsafe fn grant(node: *const Node, slots: u64) -> Grant {
     // SAFETY: the caller's promise.
     unsafe {
@@ -76,39 +60,55 @@ pub(super) unsafe fn grant(node: *const Node, slots: u64) -> Grant {
     }
 }
 
-/// How many slots a waiting operation has been granted (N1).
-///
-/// # Safety
-/// Under the lock; `node` waits in the line of senders, or did until now.
-unsafe fn granted(node: *const Node) -> u64 {
-    let op = head_of(node);
-    // SAFETY: the caller's promise; with SLOTS the value is the number that was wanted.
-    unsafe {
-        if (*node).kind() != Kind::Batch || Word::of(op).get() & SLOTS == 0 {
-            return 0;
-        }
-        let wanted = (*Outbox::<u64, Unlimited, Word>::value_of(op)).with(|wanted| (*wanted).assume_init());
-        wanted - (Word::of(op).get() & !SLOTS)
-    }
-}
-
 impl Core {
+    /// Does this one in line want slots? Else it has values to send.
+    ///
+    /// # Safety
+    /// Under the lock; `node` waits in the line of senders.
+    #[inline(always)]
+    pub(super) unsafe fn wants_slots(&self, node: *const Node) -> bool {
+        // SAFETY: the caller's promise; a `Batch` has a word. In a weighted channel it is a weight.
+        unsafe {
+            match (*node).kind() {
+                Kind::Permit => true,
+                Kind::Batch => !self.weighted && Word::of(head_of(node)).get() & SLOTS != 0,
+                _ => false,
+            }
+        }
+    }
+
+    /// How many slots a waiting operation has been granted (N1).
+    ///
+    /// # Safety
+    /// Under the lock; `node` waits in the line of senders, or did until now.
+    unsafe fn granted(&self, node: *const Node) -> u64 {
+        let op = head_of(node);
+        // SAFETY: the caller's promise; with SLOTS the value is the number that was wanted.
+        unsafe {
+            if (*node).kind() != Kind::Batch || !self.wants_slots(node) {
+                return 0;
+            }
+            let wanted = (*Outbox::<u64, Unlimited, Word>::value_of(op)).with(|wanted| (*wanted).assume_init());
+            wanted - (Word::of(op).get() & !SLOTS)
+        }
+    }
+
     /// N3, at a close: ends the permits of an operation that is refused.
     ///
     /// # Safety
     /// Under the lock; `node` has been unlinked and still reads as waiting. Whoever ends the hold mends PERMIT.
     pub(super) unsafe fn take_back(&self, node: *const Node) {
         // SAFETY: the caller's promise.
-        unsafe { self.set_permits(self.permits() - granted(node)) };
+        unsafe { self.set_permits(self.permits() - self.granted(node)) };
     }
 
-    /// N3, otherwise: keeps them for whoever is in line behind it.
+    /// N3, otherwise: keeps them for whoever is in line behind it. A weighted channel owes a look at the line (A5).
     ///
     /// # Safety
     /// As for `take_back`; the caller passes on what is owed once it has given the lock back.
     pub(super) unsafe fn owe(&self, node: *const Node) {
         // SAFETY: the caller's promise.
-        let slots = unsafe { granted(node) };
+        let slots = if self.weighted { 1 } else { unsafe { self.granted(node) } };
         if slots != 0 {
             // Ordering: Relaxed (both); written under the lock, and read without it only by those who wrote it before.
             self.owed().store(self.owed().load(Ordering::Relaxed) + slots, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl Core {
     ///
     /// # Safety
     /// Under the lock.
-    pub(super) unsafe fn take_owed(&self) -> u64 {
+    pub(in crate::flavor) unsafe fn take_owed(&self) -> u64 {
         // Ordering: Relaxed (both); as above.
         let owed = self.owed().load(Ordering::Relaxed);
         self.owed().store(0, Ordering::Relaxed);

@@ -28,7 +28,7 @@ use tidegate_wait::waiter::{Head, Kind};
 use tidegate_wait::wake_batch::{discard, WakeBatch, BATCH};
 
 use super::core::Patience;
-use super::grants::{grant, wants_slots};
+use super::grants::grant;
 use super::overflow::Room;
 use super::words::{CLOSED, MAX_CAPACITY, PERMIT, TXW};
 use super::Handle;
@@ -206,6 +206,10 @@ impl<T> Handle<T> {
     pub(crate) fn pass_on(self) {
         let core = self.core();
         if core.owes() {
+            if core.weighted {
+                // SAFETY: as said.
+                return unsafe { self.let_in() };
+            }
             let tail = core.lock();
             // SAFETY: the lock is held; what is owed is the taker's.
             unsafe {
@@ -269,19 +273,19 @@ impl<T> Handle<T> {
                     return Freed::More;
                 }
                 steps += 1;
-                let last = if wants_slots(first) {
+                let last = if core.wants_slots(first) {
                     // Inherited: they count as before.
                     let grant = grant(first, *slots);
                     *slots -= grant.taken;
                     grant.last
                 } else if let Some(receive) = core.rx().front() {
                     let _front = core.pop(core.rx(), Kind::Receive);
-                    let offer = Self::offer(first);
+                    let offer = self.offer(first);
                     batch.push(self.deliver(receive, offer.value, core.next_ticket()));
                     core.after_receiver_left(tail);
                     offer.last
                 } else if self.is_free_slot(*tail) {
-                    let offer = Self::offer(first);
+                    let offer = self.offer(first);
                     *tail = self.publish(*tail, offer.value);
                     core.set_permits(core.permits() - 1);
                     *slots -= 1;
