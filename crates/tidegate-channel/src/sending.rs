@@ -120,19 +120,33 @@ impl<T, L: Limits, H: Hold, W: Weight> Sending<'_, T, L, H, W> {
         }
     }
 
-    /// The whole try of a send into a weighted channel, without parking.
+    /// One try without parking; too heavy counts as closed ([`Sending::fail`] knows better).
     ///
     /// # Safety
     /// Pinned, in state Init.
-    unsafe fn try_weighed(this: *mut Self) -> Option<Result<(), W::Error<T>>> {
+    unsafe fn try_weighed(this: *mut Self) -> Sent {
         // SAFETY: the caller's promise: the value is there, and the word the task's.
         unsafe {
-            let (channel, weight) = (Self::channel(this), (*Outbox::word(&raw mut (*this).outbox)).weight());
-            if weight > channel.limit() {
-                return Some(Err(W::too_heavy(Self::take(this), weight, channel.limit())));
+            if Self::overweight(this).is_some() {
+                return Sent::Closed;
             }
-            Self::outcome(this, channel.try_send_weighed(Outbox::value(&raw mut (*this).outbox), weight))
+            let weight = (*Outbox::word(&raw mut (*this).outbox)).weight();
+            Self::channel(this).try_send_weighed(Outbox::value(&raw mut (*this).outbox), weight)
         }
+    }
+
+    /// Weight and limit, if it weighs more.
+    ///
+    /// # Safety
+    /// `this` is alive, and its node does not wait.
+    unsafe fn overweight(this: *mut Self) -> Option<(u64, u64)> {
+        if !W::WEIGHED {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let (weight, limit) =
+            unsafe { ((*Outbox::word(&raw mut (*this).outbox)).weight(), Self::channel(this).limit()) };
+        (weight > limit).then_some((weight, limit))
     }
 
     /// What the channel said.
@@ -148,9 +162,28 @@ impl<T, L: Limits, H: Hold, W: Weight> Sending<'_, T, L, H, W> {
                     (*Self::head(this)).node.set_quiet(State::Spent);
                     Some(Ok(()))
                 }
-                Sent::Closed => Some(Err(W::error(SendError::Closed(Self::take(this))))),
+                Sent::Closed => Some(Err(Self::fail(this, State::Closed))),
                 Sent::Full => None,
             }
+        }
+    }
+
+    /// Ends the operation with its value, and the reason. Not inlined: a debug build would keep room for the value at each
+    /// place.
+    ///
+    /// # Safety
+    /// The value has not been moved, and nobody else knows the node.
+    #[inline(never)]
+    unsafe fn fail(this: *mut Self, end: State) -> W::Error<T> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::leave(this);
+            W::error(match (end, Self::overweight(this)) {
+                (State::TimedOut, _) => SendError::TimedOut(Self::take(this)),
+                (State::Cancelled, _) => SendError::Cancelled(Self::take(this)),
+                (_, Some((weight, limit))) => return W::too_heavy(Self::take(this), weight, limit),
+                _ => SendError::Closed(Self::take(this)),
+            })
         }
     }
 
@@ -194,10 +227,10 @@ unsafe impl<'a, T, L: Limits, H: Hold, W: Weight> RawOperation for Sending<'a, T
     unsafe fn attempt(this: *mut Self) -> Option<Self::Output> {
         // SAFETY: pinned, in state Init: the value is there.
         unsafe {
-            if W::WEIGHED {
-                return Self::try_weighed(this);
-            }
-            let sent = Self::channel(this).send_fast(Outbox::value(&raw mut (*this).outbox));
+            let sent = match W::WEIGHED {
+                true => Self::try_weighed(this) == Sent::Done,
+                false => Self::channel(this).send_fast(Outbox::value(&raw mut (*this).outbox)),
+            };
             sent.then(|| {
                 (*Self::head(this)).node.set_quiet(State::Spent);
                 Ok(())
@@ -208,24 +241,27 @@ unsafe impl<'a, T, L: Limits, H: Hold, W: Weight> RawOperation for Sending<'a, T
     unsafe fn try_once(this: *mut Self) -> Option<Self::Output> {
         // SAFETY: as above.
         unsafe {
-            if W::WEIGHED {
-                return Self::try_weighed(this);
-            }
-            Self::outcome(this, Self::channel(this).try_send_slow(Outbox::value(&raw mut (*this).outbox)))
+            let sent = match W::WEIGHED {
+                true => Self::try_weighed(this),
+                false => Self::channel(this).try_send_slow(Outbox::value(&raw mut (*this).outbox)),
+            };
+            Self::outcome(this, sent)
         }
     }
 
     #[inline(always)]
     unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
-        // SAFETY: as above. A weighed send has been tried once: its weight is allowed.
+        // SAFETY: as above.
         unsafe {
             let (channel, head) = (Self::channel(this), Self::head(this));
             let value = Outbox::value(&raw mut (*this).outbox);
-            let sent = if W::WEIGHED {
+            let sent = if !W::WEIGHED {
+                channel.send_or_park(value, head, waker)
+            } else if Self::overweight(this).is_some() {
+                Sent::Closed
+            } else {
                 let weight = (*Outbox::word(&raw mut (*this).outbox)).weight();
                 channel.send_weighed_or_park(value, weight, head, waker)
-            } else {
-                channel.send_or_park(value, head, waker)
             };
             Self::outcome(this, sent)
         }
@@ -240,15 +276,7 @@ unsafe impl<'a, T, L: Limits, H: Hold, W: Weight> RawOperation for Sending<'a, T
                     (*Self::head(this)).node.set_quiet(State::Spent);
                     Ok(())
                 }
-                State::Closed => Err(W::error(SendError::Closed(Self::take(this)))),
-                State::TimedOut => {
-                    Self::leave(this);
-                    Err(W::error(SendError::TimedOut(Self::take(this))))
-                }
-                State::Cancelled => {
-                    Self::leave(this);
-                    Err(W::error(SendError::Cancelled(Self::take(this))))
-                }
+                State::Closed | State::TimedOut | State::Cancelled => Err(Self::fail(this, end)),
                 State::Init | State::Waiting | State::Spent => return Poll::Pending,
             })
         }

@@ -153,6 +153,8 @@ fn limits_at_once() {
     assert_eq!(tx.send(3).cancel_on(&token).wait(), Err(WeightedSendError::Cancelled(3)));
     assert_eq!(drain(&rx).0, [1, 2]);
     assert_eq!(tx.send(3).cancel_on(&token).wait(), Err(WeightedSendError::Cancelled(3)));
+    assert_eq!(tx.send(4).cancel_on(&token).wait(), Err(WeightedSendError::Cancelled(4)), "also before it is refused");
+    assert!(tx.send(4).timeout(Duration::ZERO).wait().unwrap_err().is_too_heavy());
     let soon = std::time::Instant::now() + Duration::from_millis(2);
     assert_eq!((tx.send(3).deadline(soon).wait(), tx.weight()), (Ok(()), 3));
     assert_eq!(tx.send(1).deadline(soon).wait(), Err(WeightedSendError::TimedOut(1)));

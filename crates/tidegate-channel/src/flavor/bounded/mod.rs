@@ -439,17 +439,19 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Drops a returned or an admitted value. False: there is none.
+    /// Drops a returned value, what a weighted channel has stored, or an admitted value. False: there is none.
     fn drop_beside_ring(self) -> bool {
         let tail = self.core.lock();
         // SAFETY: the lock is held.
-        let (returned, empty) = self.stash.with_mut(|stash| unsafe { ((*stash).pop(), (*stash).is_empty()) });
+        let (returned, empty, stored) = unsafe {
+            let (returned, empty) = self.stash.with_mut(|stash| ((*stash).pop(), (*stash).is_empty()));
+            (returned, empty, self.stored())
+        };
         let mut admitted = None;
-        // SAFETY: as above.
-        if returned.is_none() && unsafe { self.stored() } == 0 {
+        if returned.is_none() && stored == 0 {
             // SAFETY: as above.
             admitted = self.overflow.with_mut(|overflow| unsafe { (*overflow).pop() });
-        } else if empty && unsafe { self.stored() } == 0 {
+        } else if returned.is_some() && empty && stored == 0 {
             // Ordering: Release; STASH froze the head, but a plain store would need its position: an RMW.
             self.core.head.0.fetch_and(!STASH, Ordering::Release);
         }
