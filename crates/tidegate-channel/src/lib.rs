@@ -1,8 +1,8 @@
 //! Channels in which waiting is cheap.
 //!
 //! A blocked operation costs its payload plus a few words inside its own future, allocates nothing, ends in O(1)
-//! however it ends, and never loses a value: it is received, or handed back. [`bounded`], [`rendezvous`] and
-//! [`unbounded`] make channels;
+//! however it ends, and never loses a value: it is received, or handed back. [`bounded`], [`rendezvous`],
+//! [`unbounded`] and [`bounded_by`] (a limit in bytes, or any weight) make channels;
 //! [`Sender::send`] and [`Receiver::recv`] are operations: futures that take limits ([`Operation::timeout`],
 //! [`Operation::cancel_on`]) and can block a thread instead ([`Operation::wait`]). [`oneshot`] is for a single value.
 //!
@@ -26,7 +26,8 @@
 //!
 //! # Leaked operations
 //! An operation that is forgotten while it is parked (`mem::forget`) may swallow one turn: a value that is handed to a
-//! forgotten receive is never seen. Memory stays safe.
+//! forgotten receive is never seen; slots that a forgotten reservation collects stay with it until it is ended by a limit or a
+//! close. Memory stays safe.
 
 #![cfg_attr(not(any(feature = "std", loom)), no_std)]
 

@@ -5,6 +5,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
+use tidegate_wait::op::Unlimited;
 use tidegate_wait::shim::UnsafeCell;
 
 use crate::error::WeightedSendError;
@@ -14,7 +15,6 @@ use crate::sender::Sender;
 use crate::sending::Sending;
 use crate::weak::WeakSender;
 use crate::weight::Weighed;
-use tidegate_wait::op::Unlimited;
 
 /// A send into a weighted channel; made by [`WeightedSender::send`]. `T` + 48 bytes, and 24 for each limit.
 pub type SendingWeighed<'a, T, L = Unlimited> = Sending<'a, T, L, Borrowed<'a>, Weighed>;

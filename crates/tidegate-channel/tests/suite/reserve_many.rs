@@ -80,15 +80,22 @@ fn unbounded_promises() {
     permits.send(1).unwrap();
     tx.try_send(2).unwrap();
     assert!(!tx.is_full());
-    // So many that they can't be counted: refused, not wrapped, and the half comes back.
+    if !cfg!(miri) {
+        too_many_to_be_counted(&tx, most);
+    }
+    tx.close();
+    permits.send(3).unwrap();
+    assert_eq!(drain(&rx), (vec![1, 2, 3], RecvError::Empty));
+}
+
+/// Refused, not wrapped, and the half comes back.
+#[cfg(target_pointer_width = "64")]
+fn too_many_to_be_counted(tx: &Sender<i32>, most: usize) {
     (0..(1 << 16) - 2).for_each(|_| forget(tx.try_reserve_many(most).unwrap()));
     let refusal = ReserveError::TooMany { wanted: most, capacity: most };
     assert_eq!(tx.clone().into_reserve_many(most).wait().err(), Some(refusal));
     assert_eq!(tx.sender_count(), 1);
     assert!(!tx.is_full());
-    tx.close();
-    permits.send(3).unwrap();
-    assert_eq!(drain(&rx), (vec![1, 2, 3], RecvError::Empty));
 }
 
 /// M1, N1: what there is, at once; the values come in the order of `send`; what is left goes back.

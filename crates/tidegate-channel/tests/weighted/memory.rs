@@ -78,7 +78,8 @@ fn g4_operations_allocate_nothing() {
         (0..100).for_each(|_| tx.try_send(1).unwrap());
         (0..100).for_each(|_| assert_eq!(rx.try_recv(), Ok(1)));
         round();
-        assert_eq!(allocations(|| (0..200).for_each(|_| round())), 0);
+        let rounds = if cfg!(miri) { 20 } else { 200 };
+        assert_eq!(allocations(|| (0..rounds).for_each(|_| round())), 0);
         // Never empty: blocks go round.
         (0..90).for_each(|_| tx.try_send(1).unwrap());
         (0..200).for_each(|_| {
@@ -98,11 +99,12 @@ fn g4_operations_allocate_nothing() {
 /// After a burst the memory is given back, but for the current block and a spare one; all of it with the channel.
 #[test]
 fn g4_a_burst_gives_its_memory_back() {
+    let many = if cfg!(miri) { 1_000 } else { 100_000 };
     let before = ALIVE.get();
-    let (tx, rx) = by_itself(100_000);
-    (0..100_000).for_each(|_| tx.try_send(1).unwrap());
-    assert!(ALIVE.get() - before > 1_000);
-    (0..100_000).for_each(|_| assert_eq!(rx.try_recv(), Ok(1)));
+    let (tx, rx) = by_itself(many);
+    (0..many).for_each(|_| tx.try_send(1).unwrap());
+    assert!(ALIVE.get() - before > many as isize / 64);
+    (0..many).for_each(|_| assert_eq!(rx.try_recv(), Ok(1)));
     // The channel, its account, the weigher; two blocks.
     assert!(ALIVE.get() - before <= 5, "{}", ALIVE.get() - before);
     (0..500).for_each(|_| tx.try_send(1).unwrap());

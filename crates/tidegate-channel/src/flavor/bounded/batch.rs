@@ -4,7 +4,7 @@
 //!   nobody else moved the word; the stamps of all its slots were looked at before, and only the claimer of a position
 //!   changes its slot's stamp from then on.
 //! - **R2** A run is at most [`RUN`] long: so many copies stand between its claim and its last publication.
-//! - **R3** A parked batch is one waiter. Whoever makes room takes its next value, under the lock, and leaves it at the
+//! - **R3** A parked batch is one waiter; a word behind its head says how many values are left. Whoever makes room takes its next value, under the lock, and leaves it at the
 //!   head of the line until its last value has gone: so it keeps its place, and its values stay in order.
 //! - **R4** Memory for what is received is reserved before the claim, and values that are sent stand in a vector before
 //!   the first claim: no code of the user runs in between.

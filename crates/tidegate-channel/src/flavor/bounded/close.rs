@@ -15,7 +15,8 @@
 //!   allocation may fail); wakers are contained.
 //! - **E3** Receivers see the end only when ring, stash and overflow are empty *and* no admission runs: while one does, a
 //!   receive that finds nothing parks.
-//!   Nor while a permit is out: whoever ends the last one ends them ([`Handle::leave`]).
+//!   Nor while a permit is out: whoever ends the last one ends them ([`Handle::leave`]). What a refused reservation of many
+//!   had collected ends in the hold that refuses it (N3), before the receives' turn.
 //!   Parked receives stay in their list, with RXW, until their turn to end: a delivery that comes back between two holds
 //!   still finds them.
 //! - **E4** An admission that finds no receiver left stops: the values go back to their senders. What it had let in by

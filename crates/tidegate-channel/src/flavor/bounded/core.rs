@@ -65,7 +65,8 @@ struct Locked {
     tickets: UnsafeCell<usize>,
     /// Slots that are promised: free in the ring, but nobody's to claim. PERMIT ⇔ there are any.
     permits: UnsafeCell<u64>,
-    /// Permits of operations that were taken out of the line, for those behind them ([`super::grants`], N3). Written under
+    /// Permits of operations that were taken out of the line, for those behind them ([`super::grants`], N3); in a weighted
+    /// channel, that somebody was taken out (A5). Written under
     /// the lock; whoever wrote it looks again after the hold.
     owed: AtomicU64,
     /// A `close_with(Parked::Admit)` still has parked senders to let in: the end has not come yet.

@@ -19,11 +19,13 @@
 //! - **I4** LOCK, RXW, CLOSED or PERMIT freezes `tail` against fast senders, TXW or STASH freezes `head` against fast
 //!   receivers. Only the lock holder writes a frozen word, by plain stores; setting a flag on an unfrozen head, and
 //!   clearing TXW at close, are read-modify-writes.
-//! - **I5** STASH ⇔ the stash is not empty; then nobody is parked to receive.
+//! - **I5** STASH ⇔ the stash is not empty; then nobody is parked to receive. (In a weighted channel: stash or store, A2.)
 //! - **I6** LOCK is never held across a wait. In-flight slots are awaited before locking, then looked at again.
 //! - **I7** Under LOCK a publish is: tail first (with LOCK), then payload, stamp, head, unlock. Any other order lets a
 //!   receiver move head past tail.
 //! - **I8** An operation's own state is stored before anybody is woken.
+//!
+//! A weighted channel (`flavor/weighted/`) is one of capacity 0 with a store beside it; its invariants are A1–A6.
 //!
 //! # Transitions of a parked operation
 //! | by | send | receive |

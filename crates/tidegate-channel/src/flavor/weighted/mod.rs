@@ -23,7 +23,7 @@
 //!   takes from the store (`used` falls) or from the first in line (another is first now); a parked send that leaves by a
 //!   timer, a token or its drop. Each lets in from the front, while the first fits, at most [`BATCH`] a hold: the receive
 //!   under the same hold, and in further ones until the first does not fit ([`Handle::let_in`]). One who leaves makes the
-//!   channel *owe* a look (`owed`, as for [grants](super::bounded), N3): whoever took it out, under the lock, does
+//!   channel *owe* a look (`owed`, as in `flavor/bounded/grants.rs`, N3): whoever took it out, under the lock, does
 //!   it outside: a task by itself, a timer's or token's thread as it gives back its reference on the channel, which it
 //!   does after every end (O3). So nobody waits for a task to look at its send's end. (Without: limit 10, 6 used; the
 //!   first in line wants 10, the second 4. The first times out, and its task is never polled again. The second would sleep
@@ -32,6 +32,9 @@
 //!   anew, with the block in hand; nothing has happened by then.
 //!
 //! After a close the account means nothing: nobody stands in line.
+//!
+//! Rejected: the blocks of the unbounded flavor. Their stamps and borders let senders and receivers meet without a lock,
+//! which the account does not allow.
 //!
 //! Tests: `tests/weighted/`, `tests/loom_weighted.rs`.
 //!
@@ -44,6 +47,7 @@ mod store;
 use alloc::boxed::Box;
 use core::ptr::NonNull;
 
+use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::UnsafeCell;
 
 use crate::error::CapacityError;
@@ -99,8 +103,6 @@ impl<T> Handle<T> {
 
     /// The sum of the weights of what is in the store.
     pub(crate) fn used(self) -> u64 {
-        use tidegate_wait::owner::Owner;
-
         let tail = self.core().lock();
         // SAFETY: the lock is held.
         let used = self.account().map_or(0, |_| unsafe { self.books(|books, _| books.used) });

@@ -139,7 +139,7 @@ impl<T> Handle<T> {
             })
         };
         if stored {
-            // A2. Ordering: Relaxed, as above; a look at the flag alone decides nothing but to take the lock.
+            // A2. Ordering: Release pairs with Acquire in a receive's look before the lock.
             self.core().head.0.fetch_or(STASH, Ordering::Release);
         }
         stored
