@@ -1,8 +1,8 @@
 //! Channels in which waiting is cheap.
 //!
 //! A blocked operation costs its payload plus a few words inside its own future, allocates nothing, ends in O(1)
-//! however it ends, and never loses a value: it is received, or handed back. [`bounded`], [`rendezvous`] and
-//! [`unbounded`] make channels;
+//! however it ends, and never loses a value: it is received, or handed back. [`bounded`], [`rendezvous`],
+//! [`unbounded`] and [`bounded_by`] (a limit in bytes, or any weight) make channels;
 //! [`Sender::send`] and [`Receiver::recv`] are operations: futures that take limits ([`Operation::timeout`],
 //! [`Operation::cancel_on`]) and can block a thread instead ([`Operation::wait`]). [`oneshot`] is for a single value.
 //!
@@ -26,7 +26,8 @@
 //!
 //! # Leaked operations
 //! An operation that is forgotten while it is parked (`mem::forget`) may swallow one turn: a value that is handed to a
-//! forgotten receive is never seen. Memory stays safe.
+//! forgotten receive is never seen; slots that a forgotten reservation collects stay with it until it is ended by a limit or a
+//! close. Memory stays safe.
 
 #![cfg_attr(not(any(feature = "std", loom)), no_std)]
 
@@ -40,10 +41,12 @@ mod hold;
 mod iter;
 pub mod oneshot;
 mod permit;
+mod permits;
 mod receiver;
 mod receiving;
 mod receiving_many;
 mod reserving;
+mod reserving_many;
 mod send_with;
 mod sender;
 mod sending;
@@ -52,18 +55,22 @@ mod sending_many;
 mod sink;
 mod stream;
 mod weak;
+mod weight;
+mod weighted_sender;
 
 pub use drain::Drain;
-pub use error::{CapacityError, RecvError, ReserveError, SendError, Unsent};
+pub use error::{CapacityError, RecvError, ReserveError, SendError, Unsent, WeightedSendError};
 pub use flavor::bounded::{Closed, Parked};
 pub use hold::{Borrowed, Hold, Owned};
 #[cfg(feature = "std")]
 pub use iter::{IntoIter, Iter, TryIter};
 pub use permit::{OwnedPermit, Permit};
+pub use permits::{OwnedPermits, Permits};
 pub use receiver::Receiver;
 pub use receiving::{OwnedReceiving, Receiving};
 pub use receiving_many::ReceivingMany;
 pub use reserving::{OwnedReserving, Reserving};
+pub use reserving_many::{OwnedReservingMany, ReservingMany};
 pub use send_with::SendingWith;
 pub use sender::Sender;
 pub use sending::{OwnedSending, Sending};
@@ -73,6 +80,8 @@ pub use sink::{OwnedSendSink, SendSink};
 pub use stream::{OwnedRecvStream, RecvStream};
 pub use tidegate_wait::Operation;
 pub use weak::{WeakReceiver, WeakSender};
+pub use weight::{Weighed, Weight};
+pub use weighted_sender::{OwnedSendingWeighed, SendingWeighed, WeakWeightedSender, WeightedSender};
 
 use flavor::bounded::Channel;
 
@@ -122,6 +131,62 @@ pub fn try_bounded<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), Capac
 #[must_use]
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
     bounded(0)
+}
+
+/// A channel that buffers values up to a sum of weights: of bytes, of rows, of whatever `weigh` counts.
+///
+/// `weigh` is asked once for each send, when the operation is made, before anything happens to the channel. A weight of 0
+/// counts as 1, so `limit` limits the number of values, too; a value that weighs more than `limit` is refused at once. The
+/// sum of the weights of what is buffered is never more than `limit`. A value that goes from hand to hand, to a receive
+/// that waits for it, is not buffered.
+///
+/// Parked sends are admitted in the order in which they parked: a heavy one that waits for room is not passed by lighter
+/// ones. Every send and receive takes the channel's lock; where all messages weigh about the same, [`bounded`] is faster.
+///
+/// Values stand in blocks of up to 64, as in an [`unbounded`] channel.
+///
+/// # Panics
+/// When `limit` is 0; [`try_bounded_by`] returns this as an error.
+///
+/// # Examples
+/// ```
+/// use tidegate_channel::{bounded_by, Operation, WeightedSendError};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (tx, rx) = bounded_by(1_000, |packet: &Vec<u8>| packet.len() as u64);
+/// tx.send(vec![0; 600]).wait()?;
+/// tx.send(vec![1; 400]).wait()?;
+/// assert_eq!((tx.weight(), tx.len()), (1_000, 2));
+/// assert!(tx.try_send(vec![2; 1]).unwrap_err().is_full());
+/// assert_eq!(rx.recv().wait()?.len(), 600);
+/// tx.send(vec![2; 1]).wait()?;
+/// let refused = tx.send(vec![3; 1_001]).wait();
+/// assert!(matches!(refused, Err(WeightedSendError::TooHeavy { weight: 1_001, limit: 1_000, .. })));
+/// # Ok(())
+/// # }
+/// ```
+#[track_caller]
+#[must_use]
+pub fn bounded_by<T>(
+    limit: u64,
+    weigh: impl Fn(&T) -> u64 + Send + Sync + 'static,
+) -> (WeightedSender<T>, Receiver<T>) {
+    match try_bounded_by(limit, weigh) {
+        Ok(halves) => halves,
+        Err(error) => panic!("bounded_by({limit}): {error}"),
+    }
+}
+
+/// [`bounded_by`], with the failures as values.
+///
+/// # Errors
+/// [`CapacityError::NoWeight`]; [`CapacityError::OutOfMemory`].
+pub fn try_bounded_by<T>(
+    limit: u64,
+    weigh: impl Fn(&T) -> u64 + Send + Sync + 'static,
+) -> Result<(WeightedSender<T>, Receiver<T>), CapacityError> {
+    let (sender, receiver) = Channel::create_weighted(limit).map(halves)?;
+    Ok((WeightedSender::new(sender, alloc::sync::Arc::new(weigh)), receiver))
 }
 
 /// A channel without a limit: a send never waits.

@@ -75,7 +75,7 @@ impl<T, H: Hold> Drop for Permit<'_, T, H> {
     fn drop(&mut self) {
         let _half = self.half();
         // SAFETY: the permit is ours and ends here.
-        unsafe { self.channel().drop_permit() }
+        unsafe { self.channel().drop_permits(1) }
     }
 }
 

@@ -192,7 +192,7 @@ impl<T> Receiver<T> {
         self.channel().is_full()
     }
 
-    /// How many values the channel holds at most; `usize::MAX` if it is unbounded.
+    /// How many values the channel holds at most; `usize::MAX` if it is unbounded, or bounded by weight.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.channel().capacity()

@@ -109,7 +109,7 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Reserving<'a, T, L, H> {
         // SAFETY: pinned, in state Init.
         unsafe {
             let channel = Self::channel(this);
-            match channel.try_reserve() {
+            match channel.try_reserve(1) {
                 Reserved::Full if channel.capacity() == 0 => {
                     Some(Self::fail(this, State::Spent, ReserveError::Rendezvous))
                 }
@@ -125,7 +125,7 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Reserving<'a, T, L, H> {
 
     unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
         // SAFETY: as above.
-        unsafe { Self::outcome(this, Self::channel(this).reserve_or_park(&raw const (*this).head, waker)) }
+        unsafe { Self::outcome(this, Self::channel(this).reserve_or_park(1, Self::head(this), Kind::Permit, waker)) }
     }
 
     unsafe fn conclude(this: *mut Self, end: State) -> Poll<Self::Output> {
@@ -165,7 +165,7 @@ impl<T, L: Limits, H: Hold> Drop for Reserving<'_, T, L, H> {
         unsafe {
             let end = op::withdraw(this);
             if let State::Done(_) = end {
-                Self::channel(this).drop_permit();
+                Self::channel(this).drop_permits(1);
             }
             let gone = end == State::Spent && Self::channel(this).capacity() != 0;
             if H::OWNED && !gone {

@@ -11,7 +11,9 @@ use tidegate_wait::shim::UnsafeCell;
 use crate::error::{ReserveError, SendError, Unsent};
 use crate::flavor::bounded::{Batch, Channel, Closed, Handle, Parked, Reserved, Sent};
 use crate::permit::Permit;
+use crate::permits::Permits;
 use crate::reserving::{OwnedReserving, Reserving};
+use crate::reserving_many::{take, OwnedReservingMany, ReservingMany};
 use crate::send_with::SendingWith;
 use crate::sending::{OwnedSending, Sending};
 use crate::sending_many::SendingMany;
@@ -225,13 +227,67 @@ impl<T> Sender<T> {
     /// # Errors
     /// [`ReserveError::Full`], [`ReserveError::Closed`], [`ReserveError::Rendezvous`].
     pub fn try_reserve(&self) -> Result<Permit<'_, T>, ReserveError> {
-        match self.channel().try_reserve() {
+        match self.channel().try_reserve(1) {
             // SAFETY: the permit has just been taken.
             Reserved::Done => Ok(unsafe { Permit::from_raw(self.channel) }),
             Reserved::Closed => Err(ReserveError::Closed),
             Reserved::Full if self.capacity() == 0 => Err(ReserveError::Rendezvous),
             Reserved::Full => Err(ReserveError::Full),
         }
+    }
+
+    /// Reserves `slots` slots at once, for values that come later; waits until it has all of them.
+    ///
+    /// Reservations stand in line with sends, and nobody passes them: the first in line collects the slots that become
+    /// free until it has as many as it wants. With `slots` 0: no permits, at once, whatever the state of the channel is.
+    /// Otherwise as for [`reserve`](Sender::reserve).
+    ///
+    /// # Errors
+    /// As for [`reserve`](Sender::reserve), and [`ReserveError::TooMany`] at once, if the channel has not so many slots.
+    /// (An unbounded one counts 2^48.)
+    ///
+    /// # Cancel safety
+    /// A reservation that is dropped, timed out or cancelled loses its place; the slots that it had collected go to the
+    /// next in line at once, and so do permits that it had been given. Retrying is a new reservation, at the end of the
+    /// line.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate_channel::{bounded, Operation, ReserveError};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (tx, rx) = bounded(4);
+    /// tx.try_send(0)?;
+    /// let late = tx.reserve_many(4).timeout(Duration::from_millis(1)).wait();
+    /// assert_eq!(late.unwrap_err(), ReserveError::TimedOut);
+    /// let mut permits = tx.reserve_many(3).wait()?;
+    /// for n in 1..=3 {
+    ///     permits.send(n)?;
+    /// }
+    /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
+    /// let refused = tx.reserve_many(5).wait().unwrap_err();
+    /// assert_eq!(refused, ReserveError::TooMany { wanted: 5, capacity: 4 });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reserve_many(&self, slots: usize) -> ReservingMany<'_, T> {
+        ReservingMany::new(self.channel, slots)
+    }
+
+    /// A reservation of many slots that has this half as its own; so have the permits that it returns.
+    pub fn into_reserve_many(self, slots: usize) -> OwnedReservingMany<T> {
+        ReservingMany::new(self.into_raw(), slots)
+    }
+
+    /// Reserves so many slots if there is room for all of them now.
+    ///
+    /// # Errors
+    /// [`ReserveError::Full`], [`ReserveError::Closed`], [`ReserveError::Rendezvous`], [`ReserveError::TooMany`].
+    pub fn try_reserve_many(&self, slots: usize) -> Result<Permits<'_, T>, ReserveError> {
+        take(self.channel(), slots as u64)?;
+        // SAFETY: the permits have just been taken.
+        Ok(unsafe { Permits::from_raw(self.channel, slots) })
     }
 
     /// Closes the channel for both sides: parked sends get their values back, in order; what is buffered can still be

@@ -16,21 +16,23 @@ use crate::error::SendError;
 use crate::flavor::bounded::{Channel, Core, Handle, Sent};
 use crate::hold::{Borrowed, Hold, Owned};
 use crate::sender::Sender;
+use crate::weight::{Weighed, Weight};
 
 /// A send with a half of its own; made by [`Sender::into_send`].
 pub type OwnedSending<T, L = Unlimited> = Sending<'static, T, L, Owned>;
 
-/// A send; made by [`Sender::send`]. `T` + 40 bytes, and 24 for each limit.
+/// A send; made by [`Sender::send`]. `T` + 40 bytes, and 24 for each limit. Into a weighted channel, with `W` =
+/// [`Weighed`]: 8 bytes more.
 #[must_use = "a send does nothing unless it is awaited or waited for"]
-pub struct Sending<'a, T, L: Limits = Unlimited, H: Hold = Borrowed<'a>> {
-    outbox: Outbox<T, L>,
+pub struct Sending<'a, T, L: Limits = Unlimited, H: Hold = Borrowed<'a>, W: Weight = ()> {
+    outbox: Outbox<T, L, W>,
     _half: PhantomData<(&'a (), Sender<T>, H)>,
 }
 
 // SAFETY: node and value move between threads under the channel's lock only.
-unsafe impl<T: Send, L: Limits + Send, H: Hold> Send for Sending<'_, T, L, H> {}
+unsafe impl<T: Send, L: Limits + Send, H: Hold, W: Weight> Send for Sending<'_, T, L, H, W> {}
 // SAFETY: a shared reference reads the state word only.
-unsafe impl<T: Send, L: Limits + Sync, H: Hold> Sync for Sending<'_, T, L, H> {}
+unsafe impl<T: Send, L: Limits + Sync, H: Hold, W: Weight> Sync for Sending<'_, T, L, H, W> {}
 
 impl<T, H: Hold> Sending<'_, T, Unlimited, H> {
     #[inline(always)]
@@ -50,7 +52,16 @@ impl<T, H: Hold> Sending<'_, T, Unlimited, H> {
     }
 }
 
-impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
+impl<T, H: Hold> Sending<'_, T, Unlimited, H, Weighed> {
+    /// A send into a weighted channel.
+    pub(crate) fn weighed(channel: NonNull<Channel<T>>, value: T, weight: u64) -> Self {
+        let head = Head::new(channel.as_ptr().cast_const().cast());
+        let outbox = Outbox::with_word(head, Unlimited, Weighed::new(weight), MaybeUninit::new(value));
+        Sending { outbox, _half: PhantomData }
+    }
+}
+
+impl<T, L: Limits, H: Hold, W: Weight> Sending<'_, T, L, H, W> {
     /// Gives a send without a value one, in its place: it can be polled from the start.
     ///
     /// # Safety
@@ -71,7 +82,9 @@ impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
         // SAFETY: pinned; only the value is moved, which nobody else looks at any more.
         unsafe {
             let this = core::ptr::from_mut(self.get_unchecked_mut());
-            match op::withdraw(this) {
+            let end = op::withdraw(this);
+            Self::leave(this);
+            match end {
                 State::Init | State::Closed | State::TimedOut | State::Cancelled => Some(Self::take(this)),
                 State::Done(_) => {
                     (*Self::head(this)).node.set_quiet(State::Spent);
@@ -95,6 +108,85 @@ impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
         }
     }
 
+    /// Those behind a send that left the line of a weighted channel may fit now (A5 in `flavor/weighted/`).
+    ///
+    /// # Safety
+    /// `this` is alive, and its node does not wait.
+    #[inline(always)]
+    unsafe fn leave(this: *mut Self) {
+        if W::WEIGHED {
+            // SAFETY: the caller's promise.
+            unsafe { Self::channel(this).pass_on() };
+        }
+    }
+
+    /// One try without parking; too heavy counts as closed ([`Sending::fail`] knows better).
+    ///
+    /// # Safety
+    /// Pinned, in state Init.
+    unsafe fn try_weighed(this: *mut Self) -> Sent {
+        // SAFETY: the caller's promise: the value is there, and the word the task's.
+        unsafe {
+            if Self::overweight(this).is_some() {
+                return Sent::Closed;
+            }
+            let weight = (*Outbox::word(&raw mut (*this).outbox)).weight();
+            Self::channel(this).try_send_weighed(Outbox::value(&raw mut (*this).outbox), weight)
+        }
+    }
+
+    /// Weight and limit, if it weighs more.
+    ///
+    /// # Safety
+    /// `this` is alive, and its node does not wait.
+    unsafe fn overweight(this: *mut Self) -> Option<(u64, u64)> {
+        if !W::WEIGHED {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let (weight, limit) =
+            unsafe { ((*Outbox::word(&raw mut (*this).outbox)).weight(), Self::channel(this).limit()) };
+        (weight > limit).then_some((weight, limit))
+    }
+
+    /// What the channel said.
+    ///
+    /// # Safety
+    /// In state Init; the value has been moved if it was sent.
+    #[inline(always)]
+    unsafe fn outcome(this: *mut Self, sent: Sent) -> Option<Result<(), W::Error<T>>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match sent {
+                Sent::Done => {
+                    (*Self::head(this)).node.set_quiet(State::Spent);
+                    Some(Ok(()))
+                }
+                Sent::Closed => Some(Err(Self::fail(this, State::Closed))),
+                Sent::Full => None,
+            }
+        }
+    }
+
+    /// Ends the operation with its value, and the reason. Not inlined: a debug build would keep room for the value at each
+    /// place.
+    ///
+    /// # Safety
+    /// The value has not been moved, and nobody else knows the node.
+    #[inline(never)]
+    unsafe fn fail(this: *mut Self, end: State) -> W::Error<T> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::leave(this);
+            W::error(match (end, Self::overweight(this)) {
+                (State::TimedOut, _) => SendError::TimedOut(Self::take(this)),
+                (State::Cancelled, _) => SendError::Cancelled(Self::take(this)),
+                (_, Some((weight, limit))) => return W::too_heavy(Self::take(this), weight, limit),
+                _ => SendError::Closed(Self::take(this)),
+            })
+        }
+    }
+
     /// # Safety
     /// `this` is alive.
     #[inline(always)]
@@ -105,11 +197,11 @@ impl<T, L: Limits, H: Hold> Sending<'_, T, L, H> {
 }
 
 // SAFETY: an `Outbox` is laid out as the module says; the half keeps the channel alive.
-unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Sending<'a, T, L, H> {
+unsafe impl<'a, T, L: Limits, H: Hold, W: Weight> RawOperation for Sending<'a, T, L, H, W> {
     type Limits = L;
     type Owner = Core;
-    type With<M: Limits> = Sending<'a, T, M, H>;
-    const KIND: Kind = Kind::Send;
+    type With<M: Limits> = Sending<'a, T, M, H, W>;
+    const KIND: Kind = if W::WEIGHED { Kind::Batch } else { Kind::Send };
 
     #[inline(always)]
     unsafe fn head(this: *mut Self) -> *mut Head {
@@ -124,7 +216,7 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Sending<'a, T, L, H> {
     }
 
     #[inline(always)]
-    fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Sending<'a, T, M, H> {
+    fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Sending<'a, T, M, H, W> {
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, and `this` is not dropped.
         let outbox = unsafe { core::ptr::read(&this.outbox) };
@@ -135,7 +227,10 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Sending<'a, T, L, H> {
     unsafe fn attempt(this: *mut Self) -> Option<Self::Output> {
         // SAFETY: pinned, in state Init: the value is there.
         unsafe {
-            let sent = Self::channel(this).send_fast(Outbox::value(&raw mut (*this).outbox));
+            let sent = match W::WEIGHED {
+                true => Self::try_weighed(this) == Sent::Done,
+                false => Self::channel(this).send_fast(Outbox::value(&raw mut (*this).outbox)),
+            };
             sent.then(|| {
                 (*Self::head(this)).node.set_quiet(State::Spent);
                 Ok(())
@@ -146,14 +241,11 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Sending<'a, T, L, H> {
     unsafe fn try_once(this: *mut Self) -> Option<Self::Output> {
         // SAFETY: as above.
         unsafe {
-            match Self::channel(this).try_send_slow(Outbox::value(&raw mut (*this).outbox)) {
-                Sent::Done => {
-                    (*Self::head(this)).node.set_quiet(State::Spent);
-                    Some(Ok(()))
-                }
-                Sent::Closed => Some(Err(SendError::Closed(Self::take(this)))),
-                Sent::Full => None,
-            }
+            let sent = match W::WEIGHED {
+                true => Self::try_weighed(this),
+                false => Self::channel(this).try_send_slow(Outbox::value(&raw mut (*this).outbox)),
+            };
+            Self::outcome(this, sent)
         }
     }
 
@@ -161,15 +253,17 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Sending<'a, T, L, H> {
     unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
         // SAFETY: as above.
         unsafe {
+            let (channel, head) = (Self::channel(this), Self::head(this));
             let value = Outbox::value(&raw mut (*this).outbox);
-            match Self::channel(this).send_or_park(value, Self::head(this), waker) {
-                Sent::Done => {
-                    (*Self::head(this)).node.set_quiet(State::Spent);
-                    Some(Ok(()))
-                }
-                Sent::Closed => Some(Err(SendError::Closed(Self::take(this)))),
-                Sent::Full => None,
-            }
+            let sent = if !W::WEIGHED {
+                channel.send_or_park(value, head, waker)
+            } else if Self::overweight(this).is_some() {
+                Sent::Closed
+            } else {
+                let weight = (*Outbox::word(&raw mut (*this).outbox)).weight();
+                channel.send_weighed_or_park(value, weight, head, waker)
+            };
+            Self::outcome(this, sent)
         }
     }
 
@@ -182,17 +276,15 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Sending<'a, T, L, H> {
                     (*Self::head(this)).node.set_quiet(State::Spent);
                     Ok(())
                 }
-                State::Closed => Err(SendError::Closed(Self::take(this))),
-                State::TimedOut => Err(SendError::TimedOut(Self::take(this))),
-                State::Cancelled => Err(SendError::Cancelled(Self::take(this))),
+                State::Closed | State::TimedOut | State::Cancelled => Err(Self::fail(this, end)),
                 State::Init | State::Waiting | State::Spent => return Poll::Pending,
             })
         }
     }
 }
 
-impl<T, L: Limits, H: Hold> Future for Sending<'_, T, L, H> {
-    type Output = Result<(), SendError<T>>;
+impl<T, L: Limits, H: Hold, W: Weight> Future for Sending<'_, T, L, H, W> {
+    type Output = Result<(), W::Error<T>>;
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -201,13 +293,13 @@ impl<T, L: Limits, H: Hold> Future for Sending<'_, T, L, H> {
     }
 }
 
-impl<T, L: Limits, H: Hold> FusedFuture for Sending<'_, T, L, H> {
+impl<T, L: Limits, H: Hold, W: Weight> FusedFuture for Sending<'_, T, L, H, W> {
     fn is_terminated(&self) -> bool {
         self.outbox.state() == State::Spent
     }
 }
 
-impl<T, L: Limits, H: Hold> Drop for Sending<'_, T, L, H> {
+impl<T, L: Limits, H: Hold, W: Weight> Drop for Sending<'_, T, L, H, W> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the half that `into_send` took over. It goes last, and also if the value's destructor panics.
@@ -220,11 +312,14 @@ impl<T, L: Limits, H: Hold> Drop for Sending<'_, T, L, H> {
 
 /// The drop of a send that has not ended: takes it back, and drops the value where it stands.
 #[inline(never)]
-fn abandon<T, L: Limits, H: Hold>(sending: &mut Sending<'_, T, L, H>) {
+fn abandon<T, L: Limits, H: Hold, W: Weight>(sending: &mut Sending<'_, T, L, H, W>) {
     let this = core::ptr::from_mut(sending);
     // SAFETY: a send that was polled is pinned and stays where it is until its drop is over; the value is dropped once.
     unsafe {
-        match op::withdraw(this) {
+        let end = op::withdraw(this);
+        // Before the value's destructor, which may panic.
+        Sending::leave(this);
+        match end {
             State::Init | State::Closed | State::TimedOut | State::Cancelled => {
                 (*Sending::head(this)).node.set_quiet(State::Spent);
                 (*Outbox::value(&raw mut (*this).outbox)).with_mut(|value| (*value).assume_init_drop());
@@ -234,7 +329,7 @@ fn abandon<T, L: Limits, H: Hold>(sending: &mut Sending<'_, T, L, H>) {
     }
 }
 
-impl<T, L: Limits, H: Hold> fmt::Debug for Sending<'_, T, L, H> {
+impl<T, L: Limits, H: Hold, W: Weight> fmt::Debug for Sending<'_, T, L, H, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sending").field("state", &self.outbox.state()).finish_non_exhaustive()
     }

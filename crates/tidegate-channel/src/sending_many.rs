@@ -10,11 +10,11 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 
 use futures_core::FusedFuture;
-use tidegate_wait::op::{self, Limits, Outbox, Place, RawOperation, Unlimited};
+use tidegate_wait::op::{self, Limits, Outbox, RawOperation, Unlimited, Word};
 use tidegate_wait::waiter::{Head, Kind, State};
 
 use crate::error::{SendError, Unsent};
-use crate::flavor::bounded::{Batch, Channel, Core, Handle, Sent};
+use crate::flavor::bounded::{Batch, Channel, Core, Handle, Items, Sent};
 use crate::sender::Sender;
 
 /// A send of many values; made by [`Sender::send_many`]. 72 bytes and the values' vector, and 24 for each limit.
@@ -22,7 +22,7 @@ use crate::sender::Sender;
 /// Its output is how many values were sent, or the reason why not all of them were, with the [`Unsent`] rest.
 #[must_use = "a send does nothing unless it is awaited or waited for"]
 pub struct SendingMany<'a, T, L: Limits = Unlimited> {
-    outbox: Outbox<Batch<T>, L>,
+    outbox: Outbox<Items<T>, L, Word>,
     _half: PhantomData<&'a Sender<T>>,
 }
 
@@ -34,7 +34,8 @@ unsafe impl<T: Send, L: Limits + Sync> Sync for SendingMany<'_, T, L> {}
 impl<T> SendingMany<'_, T> {
     pub(crate) fn new(channel: NonNull<Channel<T>>, items: impl IntoIterator<Item = T>) -> Self {
         let head = Head::new(channel.as_ptr().cast_const().cast());
-        SendingMany { outbox: Outbox::new(head, Unlimited, MaybeUninit::new(Batch::new(items))), _half: PhantomData }
+        let (items, word) = Batch::new(items).into_parts();
+        SendingMany { outbox: Outbox::with_word(head, Unlimited, word, MaybeUninit::new(items)), _half: PhantomData }
     }
 }
 
@@ -60,23 +61,29 @@ impl<T, L: Limits> SendingMany<'_, T, L> {
         unsafe { Handle::new(NonNull::new_unchecked((*Self::head(this)).owner().cast_mut().cast())) }
     }
 
-    unsafe fn batch(this: *mut Self) -> *const Place<Batch<T>> {
-        // SAFETY: the caller's promise.
-        unsafe { Outbox::value(&raw mut (*this).outbox) }
-    }
-
-    /// Ends the operation: the batch is dropped, what is left of it returned.
+    /// Ends the operation: takes the batch.
     ///
     /// # Safety
     /// Nobody else knows the node; the state is not Spent.
-    unsafe fn finish(this: *mut Self) -> Unsent<T> {
+    unsafe fn take(this: *mut Self) -> Batch<T> {
         // SAFETY: the batch is there, and is taken once: the state is Spent from now on.
         unsafe {
             (*Self::head(this)).node.set_quiet(State::Spent);
-            let mut batch = (*Self::batch(this)).with(|batch| (*batch).assume_init_read());
-            let sent = batch.sent();
-            Unsent { sent, rest: batch.take_rest() }
+            let outbox = &raw mut (*this).outbox;
+            let items = (*Outbox::value(outbox)).with(|items| (*items).assume_init_read());
+            Batch::from_parts(items, &*Outbox::word(outbox))
         }
+    }
+
+    /// Ends the operation: what is left of the batch is returned.
+    ///
+    /// # Safety
+    /// As for `take`.
+    unsafe fn finish(this: *mut Self) -> Unsent<T> {
+        // SAFETY: the caller's promise.
+        let mut batch = unsafe { Self::take(this) };
+        let sent = batch.sent();
+        Unsent { sent, rest: batch.take_rest() }
     }
 
     unsafe fn outcome(this: *mut Self, sent: Sent) -> Option<Outcome<T>> {
@@ -118,8 +125,7 @@ unsafe impl<'a, T, L: Limits> RawOperation for SendingMany<'a, T, L> {
     unsafe fn attempt(this: *mut Self) -> Option<Self::Output> {
         // SAFETY: pinned, in state Init: the batch is the operation's.
         unsafe {
-            let sent =
-                (*Self::batch(this)).with_mut(|batch| Self::channel(this).try_send_batch((*batch).assume_init_mut()));
+            let sent = Self::channel(this).try_send_items(Self::head(this));
             Self::outcome(this, sent)
         }
     }
@@ -132,7 +138,7 @@ unsafe impl<'a, T, L: Limits> RawOperation for SendingMany<'a, T, L> {
     unsafe fn park(this: *mut Self, waker: &Waker) -> Option<Self::Output> {
         // SAFETY: as above.
         unsafe {
-            let sent = Self::channel(this).send_batch_or_park(Self::batch(this), Self::head(this), waker);
+            let sent = Self::channel(this).send_batch_or_park(Self::head(this), waker);
             Self::outcome(this, sent)
         }
     }
@@ -172,8 +178,7 @@ impl<T, L: Limits> Drop for SendingMany<'_, T, L> {
         // SAFETY: pinned if it was ever polled, and gone afterwards. Spent: the batch is gone.
         unsafe {
             if op::withdraw(this) != State::Spent {
-                (*Self::head(this)).node.set_quiet(State::Spent);
-                drop((*Self::batch(this)).with(|batch| (*batch).assume_init_read()));
+                drop(Self::take(this));
             }
         }
     }

@@ -6,7 +6,7 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::pin::pin;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use support::poll;
@@ -105,6 +105,41 @@ fn operations_allocate_nothing() {
         assert!(poll(dropped.as_mut(), Waker::noop()).is_pending());
         clock.advance(ms);
         assert!(poll(late.as_mut(), Waker::noop()).is_ready());
+    };
+    clock.enter(|| {
+        let tokens: Vec<_> = (0..101).map(|_| CancelToken::new()).collect();
+        round(&tokens[0]);
+        assert_eq!(allocations(|| tokens[1..].iter().for_each(round)), 0);
+    });
+}
+
+/// G4: a reservation of many allocates nothing: granted, timed out with some slots, cancelled, dropped; nor do its permits.
+#[test]
+fn reservations_of_many_allocate_nothing() {
+    let clock = ManualClock::new();
+    let ms = Duration::from_millis(1);
+    let (tx, rx) = bounded(4);
+    let round = |token: &CancelToken| {
+        tx.try_send(0).unwrap();
+        let mut late = pin!(tx.reserve_many(4).timeout(ms));
+        let mut cancelled = pin!(tx.reserve_many(3).cancel_on(token));
+        let mut granted = pin!(tx.reserve_many(4));
+        assert!(poll(late.as_mut(), Waker::noop()).is_pending());
+        assert!(poll(cancelled.as_mut(), Waker::noop()).is_pending());
+        assert!(poll(granted.as_mut(), Waker::noop()).is_pending());
+        {
+            let mut dropped = pin!(tx.reserve_many(2));
+            assert!(poll(dropped.as_mut(), Waker::noop()).is_pending());
+        }
+        clock.advance(ms);
+        assert!(poll(cancelled.as_mut(), Waker::noop()).is_ready(), "what the first had was enough for it");
+        token.cancel();
+        assert_eq!(rx.try_recv(), Ok(0));
+        let Poll::Ready(Ok(mut permits)) = poll(granted.as_mut(), Waker::noop()) else { panic!("all slots are free") };
+        permits.send(1).unwrap();
+        drop(permits.next());
+        drop(permits);
+        assert_eq!(rx.try_recv(), Ok(1));
     };
     clock.enter(|| {
         let tokens: Vec<_> = (0..101).map(|_| CancelToken::new()).collect();

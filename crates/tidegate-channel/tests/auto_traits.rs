@@ -8,10 +8,11 @@ use std::rc::Rc;
 #[cfg(feature = "sink")]
 use tidegate_channel::SendSink;
 use tidegate_channel::{
-    oneshot, Borrowed, CapacityError, Closed, Drain, Hold, IntoIter, Iter, Owned, OwnedPermit, OwnedReceiving,
-    OwnedRecvStream, OwnedReserving, OwnedSending, Permit, Receiver, Receiving, ReceivingMany, RecvError, RecvStream,
-    ReserveError, Reserving, SendError, Sender, Sending, SendingMany, SendingWith, TryIter, Unsent, WeakReceiver,
-    WeakSender,
+    oneshot, Borrowed, CapacityError, Closed, Drain, Hold, IntoIter, Iter, Owned, OwnedPermit, OwnedPermits,
+    OwnedReceiving, OwnedRecvStream, OwnedReserving, OwnedReservingMany, OwnedSending, OwnedSendingWeighed, Permit,
+    Permits, Receiver, Receiving, ReceivingMany, RecvError, RecvStream, ReserveError, Reserving, ReservingMany,
+    SendError, Sender, Sending, SendingMany, SendingWeighed, SendingWith, TryIter, Unsent, WeakReceiver, WeakSender,
+    WeakWeightedSender, WeightedSendError, WeightedSender,
 };
 use tidegate_wait::op::{Cancellable, Timed, Unlimited};
 
@@ -154,6 +155,32 @@ fn sinks() {
     are!(LOCAL_BOXED; SendSink<'_, Local>, SendSink<'_, Local, Owned>);
 }
 
+/// The same for reservations of many, and for what they return.
+#[test]
+fn reservations() {
+    const { assert!(Has::<ReservingMany<'_, Cell>>::SEND && Has::<ReservingMany<'_, Cell, Both<'_>>>::SYNC) };
+    const {
+        assert!(
+            Has::<OwnedReservingMany<Cell>>::SEND && Has::<Permits<'_, Cell>>::SEND && Has::<OwnedPermits<Cell>>::SYNC
+        )
+    };
+    const { assert!(!Has::<ReservingMany<'_, Rc<u8>>>::SEND && !Has::<OwnedReservingMany<Rc<u8>>>::SYNC) };
+    const { assert!(!Has::<Permits<'_, Rc<u8>>>::SEND && !Has::<OwnedPermits<Rc<u8>>>::SYNC) };
+    const { assert!(!Has::<ReservingMany<'_, u8>>::UNPIN && Has::<Permits<'_, PhantomPinned>>::UNPIN) };
+}
+
+/// Halves of weighted channels and their sends: as the others.
+#[test]
+fn weighted() {
+    type Halves<T> = (WeightedSender<T>, WeakWeightedSender<T>);
+    const { assert!(Has::<Halves<Cell>>::SEND && Has::<Halves<Cell>>::SYNC && Has::<Halves<PhantomPinned>>::UNPIN) };
+    const { assert!(Has::<Halves<Cell>>::UNWIND && Has::<Halves<Cell>>::REF_UNWIND) };
+    const { assert!(!Has::<WeightedSender<Rc<u8>>>::SEND && !Has::<WeakWeightedSender<Rc<u8>>>::SYNC) };
+    const { assert!(Has::<SendingWeighed<'_, Cell, Both<'_>>>::SEND && Has::<OwnedSendingWeighed<Cell>>::SYNC) };
+    const { assert!(!Has::<SendingWeighed<'_, Rc<u8>>>::SEND && !Has::<OwnedSendingWeighed<Rc<u8>>>::SYNC) };
+    const { assert!(!Has::<SendingWeighed<'_, u8>>::UNPIN && !Has::<OwnedSendingWeighed<u8>>::UNPIN) };
+}
+
 /// Errors are what errors should be.
 #[test]
 fn errors() {
@@ -162,6 +189,7 @@ fn errors() {
     error::<SendError<Unsent<u8>>>();
     error::<RecvError>();
     error::<ReserveError>();
+    error::<WeightedSendError<u8>>();
     error::<CapacityError>();
     // With the value in them they are what it is.
     const { assert!(!Has::<SendError<Local>>::SEND && !Has::<Unsent<Local>>::SEND) };
@@ -180,6 +208,7 @@ fn spawnable() {
         let (tx, rx) = (tx.clone(), rx.clone());
         async move { tx.send_many([1, 2]).await.is_ok() && rx.recv_many(&mut Vec::new(), 2).await.is_ok() }
     });
+    spawnable(tx.clone().into_reserve_many(2));
     spawnable(async move { tx.send(1).await });
     spawnable(async move { rx.recv().await });
     let (tx, rx) = oneshot::channel::<u8>();

@@ -53,6 +53,19 @@ fn further_operations_cost_their_parts() {
     assert_eq!(size_of_val(&tx.send_with(|| [0; 64])), 64 + 40 + 8, "and a flag: built yet?");
 }
 
+/// G10: operations on many: a vector or a number of slots, and a word that says how much is left.
+#[test]
+fn operations_on_many_cost_two_words_or_four() {
+    let (tx, rx) = bounded::<[u8; 64]>(1);
+    let limit = Duration::MAX;
+    assert_eq!((size_of_val(&tx.reserve()), size_of_val(&tx.reserve().timeout(limit))), (40, 64));
+    assert_eq!((size_of_val(&tx.reserve_many(1)), size_of_val(&tx.reserve_many(1).timeout(limit))), (56, 80));
+    assert_eq!(size_of_val(&tx.clone().into_reserve_many(1)), 56);
+    assert_eq!((size_of_val(&tx.send_many([])), size_of_val(&tx.send_many([]).timeout(limit))), (72, 96));
+    assert_eq!(size_of_val(&rx.recv_many(&mut Vec::new(), 1)), 16 + 64 + 16);
+    assert_eq!(size_of_val(&tx.try_reserve_many(0).unwrap()), 16);
+}
+
 /// A half is a pointer.
 #[test]
 fn halves_are_pointers() {

@@ -180,6 +180,7 @@ fn a_dropped_channel_leaves_nothing() {
 /// G4: parked receives and hand-offs allocate nothing.
 #[test]
 fn hand_offs_allocate_nothing() {
+    let _alone = alone();
     let (tx, rx) = unbounded::<usize>();
     let mut receives: Vec<_> = (0..200).map(|_| Box::pin(rx.recv())).collect();
     let made = allocations(|| {

@@ -66,7 +66,8 @@ pub enum Kind {
     Receive = 2,
     /// A reservation: a slot without a value.
     Permit = 3,
-    /// A batch of sends or receives that keeps its place until it is whole.
+    /// An operation that keeps its place until it is whole, and has a [`Word`](crate::op::Word) that says what it is and
+    /// how much is left: a batch of sends, a reservation of many slots.
     Batch = 4,
     /// An arm of a select: its mover first wins the select's shared word.
     Arm = 5,

@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 pub use tidegate_channel::{
-    bounded, oneshot, rendezvous, try_bounded, unbounded, Borrowed, CapacityError, Closed, Drain, Hold, Owned,
-    OwnedPermit, OwnedReceiving, OwnedRecvStream, OwnedReserving, OwnedSending, Parked, Permit, Receiver, Receiving,
-    ReceivingMany, RecvError, RecvStream, ReserveError, Reserving, SendError, Sender, Sending, SendingMany,
-    SendingWith, Unsent, WeakReceiver, WeakSender,
+    bounded, bounded_by, oneshot, rendezvous, try_bounded, try_bounded_by, unbounded, Borrowed, CapacityError, Closed,
+    Drain, Hold, Owned, OwnedPermit, OwnedPermits, OwnedReceiving, OwnedRecvStream, OwnedReserving, OwnedReservingMany,
+    OwnedSending, OwnedSendingWeighed, Parked, Permit, Permits, Receiver, Receiving, ReceivingMany, RecvError,
+    RecvStream, ReserveError, Reserving, ReservingMany, SendError, Sender, Sending, SendingMany, SendingWeighed,
+    SendingWith, Unsent, WeakReceiver, WeakSender, WeakWeightedSender, Weighed, Weight, WeightedSendError,
+    WeightedSender,
 };
 pub use tidegate_wait::{Limit, Operation};
 

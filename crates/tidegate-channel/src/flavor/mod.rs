@@ -2,3 +2,4 @@
 
 pub(crate) mod bounded;
 pub(crate) mod unbounded;
+pub(crate) mod weighted;

@@ -25,6 +25,7 @@ mod payloads;
 mod permits;
 mod races;
 mod reentry;
+mod reserve_many;
 mod send_with;
 mod streams;
 mod tokens;

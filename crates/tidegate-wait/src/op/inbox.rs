@@ -23,11 +23,57 @@ fn place_after<T>(head: *const Head, bytes: usize) -> *const Place<T> {
     }
 }
 
-/// An operation that holds a value until it is taken.
+/// A word of an operation's own, right behind its head: what its owner must know of it while it waits, whatever its
+/// payload is. The owner's, under its lock, while the node waits; else the task's.
+#[repr(transparent)]
+pub struct Word(UnsafeCell<u64>);
+
+impl Word {
+    /// A word.
+    #[inline(always)]
+    pub fn new(word: u64) -> Word {
+        Word(UnsafeCell::new(word))
+    }
+
+    /// The word of the operation that has this head.
+    ///
+    /// # Safety
+    /// `head` belongs to an `Outbox<_, _, Word>`, derived from a pointer to the whole of it.
+    #[inline(always)]
+    pub unsafe fn of<'o>(head: *const Head) -> &'o Word {
+        // SAFETY: the caller's promise; the word follows the head without a gap (`Outbox::LAYOUT`).
+        unsafe { &*head.add(1).cast() }
+    }
+
+    /// # Safety
+    /// Under the owner's lock, or by the task while the node does not wait.
+    #[inline(always)]
+    pub unsafe fn get(&self) -> u64 {
+        // SAFETY: the caller's promise makes this the only access.
+        self.0.with(|word| unsafe { *word })
+    }
+
+    /// # Safety
+    /// As for `get`.
+    #[inline(always)]
+    pub unsafe fn set(&self, to: u64) {
+        // SAFETY: as above.
+        self.0.with_mut(|word| unsafe { *word = to });
+    }
+}
+
+impl core::fmt::Debug for Word {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Word")
+    }
+}
+
+/// An operation that holds a value until it is taken; with `W` = [`Word`], and a word beside it.
 #[repr(C)]
-pub struct Outbox<T, L> {
+pub struct Outbox<T, L, W = ()> {
     limits: L,
     head: Head,
+    word: W,
     value: Place<T>,
     _pinned: PhantomPinned,
 }
@@ -36,7 +82,32 @@ impl<T, L: Limits> Outbox<T, L> {
     /// An operation that holds `value`.
     #[inline(always)]
     pub fn new(head: Head, limits: L, value: MaybeUninit<T>) -> Self {
-        Outbox { limits, head, value: UnsafeCell::new(value), _pinned: PhantomPinned }
+        Outbox::with_word(head, limits, (), value)
+    }
+}
+
+impl<T, L: Limits, W> Outbox<T, L, W> {
+    /// The word stands where its readers look for it.
+    const LAYOUT: () = {
+        assert!(align_of::<W>() <= align_of::<Head>());
+        assert!(size_of::<W>() == 0 || size_of::<W>() == size_of::<Word>());
+    };
+
+    /// The same with a word.
+    #[inline(always)]
+    pub fn with_word(head: Head, limits: L, word: W, value: MaybeUninit<T>) -> Self {
+        const { Self::LAYOUT };
+        Outbox { limits, head, word, value: UnsafeCell::new(value), _pinned: PhantomPinned }
+    }
+
+    /// The word.
+    ///
+    /// # Safety
+    /// `this` points at an operation, alive or being built.
+    #[inline(always)]
+    pub unsafe fn word(this: *mut Self) -> *const W {
+        // SAFETY: the caller's promise.
+        unsafe { &raw const (*this).word }
     }
 
     /// The head.
@@ -71,21 +142,22 @@ impl<T, L: Limits> Outbox<T, L> {
 
     /// The same under other limits, before the first poll.
     #[inline(always)]
-    pub fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Outbox<T, M> {
-        Outbox { limits: f(self.limits), head: self.head, value: self.value, _pinned: PhantomPinned }
+    pub fn map_limits<M: Limits>(self, f: impl FnOnce(L) -> M) -> Outbox<T, M, W> {
+        let Outbox { limits, head, word, value, _pinned } = self;
+        Outbox { limits: f(limits), head, word, value, _pinned }
     }
 
     /// The value of the operation that has this head.
     ///
     /// # Safety
-    /// `head` belongs to an `Outbox<T, _>`, derived from a pointer to the whole of it.
+    /// `head` belongs to an `Outbox<T, _, W>`, derived from a pointer to the whole of it.
     #[inline(always)]
     pub unsafe fn value_of(head: *const Head) -> *const Place<T> {
-        place_after(head, size_of::<Head>())
+        place_after(head, size_of::<Head>() + size_of::<W>())
     }
 }
 
-impl<T, L> Outbox<T, L> {
+impl<T, L, W> Outbox<T, L, W> {
     /// The state, for the operation's own task.
     #[inline(always)]
     pub fn state(&self) -> State {
@@ -93,7 +165,7 @@ impl<T, L> Outbox<T, L> {
     }
 }
 
-impl<T, L> core::fmt::Debug for Outbox<T, L> {
+impl<T, L, W> core::fmt::Debug for Outbox<T, L, W> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Outbox").field("head", &self.head).finish_non_exhaustive()
     }

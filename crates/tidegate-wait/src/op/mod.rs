@@ -40,7 +40,7 @@ use core::task::{Context, Poll, Waker};
 #[cfg(feature = "std")]
 pub use blocking::block_on;
 pub use cancellable::Cancellable;
-pub use inbox::{Inbox, Outbox, Place};
+pub use inbox::{Inbox, Outbox, Place, Word};
 pub use limits::{Arming, Limit, Limits, Unlimited};
 #[cfg(feature = "std")]
 pub use timed::Timed;

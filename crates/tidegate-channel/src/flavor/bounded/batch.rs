@@ -4,16 +4,16 @@
 //!   nobody else moved the word; the stamps of all its slots were looked at before, and only the claimer of a position
 //!   changes its slot's stamp from then on.
 //! - **R2** A run is at most [`RUN`] long: so many copies stand between its claim and its last publication.
-//! - **R3** A parked batch is one waiter. Whoever makes room takes its next value, under the lock, and leaves it at the
+//! - **R3** A parked batch is one waiter; a word behind its head says how many values are left. Whoever makes room takes its next value, under the lock, and leaves it at the
 //!   head of the line until its last value has gone: so it keeps its place, and its values stay in order.
 //! - **R4** Memory for what is received is reserved before the claim, and values that are sent stand in a vector before
 //!   the first claim: no code of the user runs in between.
 
 use alloc::vec::Vec;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::task::Waker;
 
-use tidegate_wait::op::{Outbox, Place, Unlimited};
+use tidegate_wait::op::{Outbox, Place, Unlimited, Word};
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::{Ordering, UnsafeCell};
 use tidegate_wait::waiter::{Head, Kind, Node};
@@ -26,10 +26,13 @@ use super::{Handle, Received, Sent};
 /// At most so many slots are claimed at once.
 const RUN: usize = 64;
 
-/// The values of a batch; those before `next` have gone.
+/// The values of a batch, as an operation holds them; how many of them are still to go is said by its word.
+pub(crate) type Items<T> = Vec<Place<T>>;
+
+/// A batch: the last `left` of its values have still to go.
 pub(crate) struct Batch<T> {
-    items: Vec<Place<T>>,
-    next: usize,
+    items: Items<T>,
+    left: usize,
 }
 
 impl<T> Batch<T> {
@@ -37,28 +40,50 @@ impl<T> Batch<T> {
         // Collected as values first: a place does not drop its own, should the iterator panic.
         let items: Vec<T> = items.into_iter().collect();
         let place = |item| UnsafeCell::new(MaybeUninit::new(item));
-        Batch { items: items.into_iter().map(place).collect(), next: 0 }
+        let items: Items<T> = items.into_iter().map(place).collect();
+        Batch { left: items.len(), items }
+    }
+
+    /// For an operation: the values, and the word beside them.
+    pub(crate) fn into_parts(self) -> (Items<T>, Word) {
+        let mut this = ManuallyDrop::new(self);
+        (core::mem::take(&mut this.items), Word::new(this.left as u64))
+    }
+
+    /// The batch of an operation again.
+    ///
+    /// # Safety
+    /// The word belongs to these items, and the node does not wait.
+    pub(crate) unsafe fn from_parts(items: Items<T>, word: &Word) -> Batch<T> {
+        // SAFETY: the caller's promise.
+        Batch { items, left: unsafe { word.get() } as usize }
     }
 
     /// How many have gone.
     pub(crate) fn sent(&self) -> usize {
-        self.next
+        self.items.len() - self.left
     }
 
     fn left(&self) -> usize {
-        self.items.len() - self.next
+        self.left
+    }
+
+    /// The next value. There is one.
+    fn peek(&self) -> *const Place<T> {
+        &raw const self.items[self.sent()]
     }
 
     /// The next value, which counts as moved. Not after the last one.
     fn advance(&mut self) -> *const Place<T> {
-        let item: *const Place<T> = &raw const self.items[self.next];
-        self.next += 1;
+        let item = self.peek();
+        self.left -= 1;
         item
     }
 
     /// Takes the rest, in order.
     pub(crate) fn take_rest(&mut self) -> Vec<T> {
-        let next = core::mem::replace(&mut self.next, self.items.len());
+        let next = self.sent();
+        self.left = 0;
         // SAFETY: from `next` on the values are there, and are read once.
         self.items[next..].iter().map(|item| item.with(|item| unsafe { (*item).assume_init_read() })).collect()
     }
@@ -76,29 +101,34 @@ impl<T> Drop for Batch<T> {
 }
 
 /// What the first in line has to give.
-pub(super) struct Offer<T> {
-    pub(super) value: *const Place<T>,
+pub(in crate::flavor) struct Offer<T> {
+    pub(in crate::flavor) value: *const Place<T>,
     /// It was the last: the operation is to be ended.
     pub(super) last: bool,
 }
 
 impl<T> Handle<T> {
-    /// The next value of a parked send or batch, which the caller moves (R3).
+    /// The next value of a parked send (of whichever channel) or batch, which the caller moves (R3).
     ///
     /// # Safety
-    /// Under the lock; `node` waits as `Send` or `Batch`.
+    /// Under the lock; `node` waits, with values ([`wants_slots`](super::Core::wants_slots)).
     #[inline(always)]
-    pub(super) unsafe fn offer(node: *const Node) -> Offer<T> {
-        // SAFETY: the caller's promise: the node belongs to an `Outbox` of the one kind or the other.
+    pub(in crate::flavor) unsafe fn offer(self, node: *const Node) -> Offer<T> {
+        // SAFETY: the caller's promise: the node belongs to an `Outbox` of one of the three kinds.
         unsafe {
             if (*node).kind() != Kind::Batch {
                 return Offer { value: Self::value_of(node), last: true };
             }
-            let batch = Outbox::<Batch<T>, Unlimited>::value_of(head_of(node));
-            (*batch).with_mut(|batch| {
-                let batch = (*batch).assume_init_mut();
-                let value = batch.advance();
-                Offer { value, last: batch.left() == 0 }
+            let op = head_of(node);
+            if self.core.weighted {
+                return Offer { value: Outbox::<T, Unlimited, Word>::value_of(op), last: true };
+            }
+            let (word, items) = (Word::of(op), Outbox::<Items<T>, Unlimited, Word>::value_of(op));
+            (*items).with(|items| {
+                let items = (*items).assume_init_ref();
+                let left = word.get() as usize;
+                word.set(left as u64 - 1);
+                Offer { value: &raw const items[items.len() - left], last: left == 1 }
             })
         }
     }
@@ -147,8 +177,8 @@ impl<T> Handle<T> {
                 if self.send_run(batch) {
                     continue;
                 }
-                match self.try_send_slow(&raw const batch.items[batch.next]) {
-                    Sent::Done => batch.next += 1,
+                match self.try_send_slow(batch.peek()) {
+                    Sent::Done => batch.left -= 1,
                     refused => return refused,
                 }
             }
@@ -156,20 +186,31 @@ impl<T> Handle<T> {
         Sent::Done
     }
 
+    /// Sends what there is room for, of a batch that an operation holds.
+    ///
+    /// # Safety
+    /// `head` is that of the operation, in state Init.
+    pub(crate) unsafe fn try_send_items(self, head: *const Head) -> Sent {
+        // SAFETY: in state Init the batch is the operation's. The copy of its vector is not dropped.
+        unsafe {
+            let (word, items) = (Word::of(head), Outbox::<Items<T>, Unlimited, Word>::value_of(head));
+            let items = (*items).with(|items| (*items).assume_init_read());
+            let mut batch = ManuallyDrop::new(Batch::from_parts(items, word));
+            let sent = self.try_send_batch(&mut batch);
+            word.set(batch.left as u64);
+            sent
+        }
+    }
+
     /// Sends all, or parks with the rest (`Full`).
     ///
     /// # Safety
-    /// `head` is that of the operation whose payload `batch` is, pinned, in state Init, and its task's waker is `waker`.
-    pub(crate) unsafe fn send_batch_or_park(
-        self,
-        batch: *const Place<Batch<T>>,
-        head: *const Head,
-        waker: &Waker,
-    ) -> Sent {
+    /// `head` is that of the operation that holds the batch, pinned, in state Init, and its task's waker is `waker`.
+    pub(crate) unsafe fn send_batch_or_park(self, head: *const Head, waker: &Waker) -> Sent {
         let mut own: Option<Waker> = None;
         let ended = loop {
-            // SAFETY: in state Init the batch is the operation's.
-            let sent = unsafe { (*batch).with_mut(|batch| self.try_send_batch((*batch).assume_init_mut())) };
+            // SAFETY: the caller's promise.
+            let sent = unsafe { self.try_send_items(head) };
             if sent != Sent::Full {
                 break sent;
             }

@@ -15,7 +15,8 @@
 //!   allocation may fail); wakers are contained.
 //! - **E3** Receivers see the end only when ring, stash and overflow are empty *and* no admission runs: while one does, a
 //!   receive that finds nothing parks.
-//!   Nor while a permit is out: whoever ends the last one ends them ([`Handle::leave`]).
+//!   Nor while a permit is out: whoever ends the last one ends them ([`Handle::leave`]). What a refused reservation of many
+//!   had collected ends in the hold that refuses it (N3), before the receives' turn.
 //!   Parked receives stay in their list, with RXW, until their turn to end: a delivery that comes back between two holds
 //!   still finds them.
 //! - **E4** An admission that finds no receiver left stops: the values go back to their senders. What it had let in by
@@ -135,7 +136,8 @@ impl<T> Closing<T> {
             let mut tail = core.lock();
             // SAFETY: the lock is held.
             let left = unsafe { self.admit_slice(&mut tail, &mut room, &mut batch) };
-            core.unlock(tail);
+            // SAFETY: as above. A refused reservation's permits are over.
+            core.unlock(unsafe { core.with_permit_flag(tail) });
             batch.run();
             if !left {
                 return;
@@ -161,9 +163,10 @@ impl<T> Closing<T> {
                     return true;
                 }
                 let Some(send) = self.tx.front() else { break };
-                if (*send).kind() == Kind::Permit {
+                if core.wants_slots(send) {
                     // A slot of a closed channel is no use: refused in both modes.
                     let _front = core.pop(&self.tx, Kind::Permit);
+                    core.take_back(send);
                     batch.push((*send).take_waker());
                     (*send).finish(State::Closed);
                     if !batch.has_room() {
@@ -175,7 +178,7 @@ impl<T> Closing<T> {
                 if to.is_none() && room.is_empty() {
                     return true;
                 }
-                let offer = Handle::<T>::offer(send);
+                let offer = channel.offer(send);
                 if let Some(receive) = to {
                     let _front = core.pop(core.rx(), Kind::Receive);
                     batch.push(channel.deliver(receive, offer.value, core.next_ticket()));
@@ -208,6 +211,7 @@ impl<T> Closing<T> {
             // Counted, not by the batch's room: a roused operation has no waker.
             for _ in 0..BATCH {
                 let (node, end) = if let Some(send) = core.pop(&self.tx, Kind::Send) {
+                    core.take_back(send);
                     (send, State::Closed)
                 } else if let Some(receive) = self.last_receive() {
                     core.after_receiver_left(tail);
@@ -251,7 +255,8 @@ impl<T> Drop for Closing<T> {
                 }
                 self.end_slice(&mut tail, &mut batch)
             };
-            core.unlock(tail);
+            // SAFETY: as above. A refused reservation's permits are over.
+            core.unlock(unsafe { core.with_permit_flag(tail) });
             batch.run();
             if !left {
                 break;

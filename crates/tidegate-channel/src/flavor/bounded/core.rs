@@ -2,7 +2,7 @@
 //!
 //! # Who touches what
 //! ```text
-//! line 0   header, ring, window, free      constant
+//! line 0   header, ring, window, functions  constant
 //! line 1   tail                            fast senders by CAS; the lock holder
 //!          tx, rx, closed, tickets, close  the lock holder, who has the line already: the lock is in it
 //!          parked                          the lock holder writes, anyone reads
@@ -33,8 +33,12 @@ pub struct Core {
     pub(in crate::flavor) ring: Ring,
     /// Whether looking again before parking can pay: enough slots, and another processor.
     pub(super) window: bool,
+    /// Is there a store with an account instead of slots (`flavor/weighted/`)?
+    pub(in crate::flavor) weighted: bool,
     /// Drops and frees the channel that this core begins.
     free: unsafe fn(*const Core),
+    /// Passes on what is owed to those in line, for a thread that does not know the payload. Outside the lock.
+    pass_on: unsafe fn(*const Core),
     /// How far behind the beginning of its memory the channel stands.
     pub(super) offset: usize,
     pub(in crate::flavor) tail: TailLine,
@@ -61,6 +65,10 @@ struct Locked {
     tickets: UnsafeCell<usize>,
     /// Slots that are promised: free in the ring, but nobody's to claim. PERMIT ⇔ there are any.
     permits: UnsafeCell<u64>,
+    /// Permits of operations that were taken out of the line, for those behind them ([`super::grants`], N3); in a weighted
+    /// channel, that somebody was taken out (A5). Written under
+    /// the lock; whoever wrote it looks again after the hold.
+    owed: AtomicU64,
     /// A `close_with(Parked::Admit)` still has parked senders to let in: the end has not come yet.
     admitting: UnsafeCell<bool>,
     parked: ParkedCounts,
@@ -134,7 +142,11 @@ unsafe impl Owner for Core {
             self.tail.1.parked.add(kind, -1);
             match kind {
                 Kind::Receive => self.after_receiver_left(tail),
-                Kind::Send | Kind::Permit | Kind::Batch => self.after_sender_left(),
+                Kind::Send | Kind::Permit => self.after_sender_left(),
+                Kind::Batch => {
+                    self.owe(node);
+                    self.after_sender_left();
+                }
                 _ => {}
             }
         }
@@ -145,8 +157,11 @@ unsafe impl Owner for Core {
     }
 
     unsafe fn release(this: *const Core) {
-        // SAFETY: the caller gives its reference back.
+        // SAFETY: the caller gives its reference back; until then the channel is alive.
         unsafe {
+            if (*this).owes() {
+                ((*this).pass_on)(this);
+            }
             if (*this).tail.1.refs.sub() {
                 ((*this).free)(this);
             }
@@ -156,12 +171,20 @@ unsafe impl Owner for Core {
 
 impl Core {
     /// A core with one sender and one receiver, whose positions begin at `start`. `init` must follow at its final place.
-    pub(in crate::flavor) fn new(ring: Ring, start: u64, offset: usize, free: unsafe fn(*const Core)) -> Core {
+    pub(in crate::flavor) fn new(
+        ring: Ring,
+        start: u64,
+        offset: usize,
+        free: unsafe fn(*const Core),
+        pass_on: unsafe fn(*const Core),
+    ) -> Core {
         Core {
             header: OwnerHeader::of::<Core>(),
             ring,
             window: ring.cap >= 8 && super::window::pays(),
+            weighted: false,
             free,
+            pass_on,
             offset,
             tail: TailLine(
                 AtomicU64::new(start),
@@ -171,6 +194,7 @@ impl Core {
                     closed: List::new(),
                     tickets: UnsafeCell::new(0),
                     permits: UnsafeCell::new(0),
+                    owed: AtomicU64::new(0),
                     admitting: UnsafeCell::new(false),
                     parked: ParkedCounts { senders: AtomicUsize::new(0), receivers: AtomicUsize::new(0) },
                     refs: RefCount::new(2),
@@ -234,7 +258,7 @@ impl Core {
 
     /// Parked senders, in order. Under the lock.
     #[inline(always)]
-    pub(super) fn tx(&self) -> &List {
+    pub(in crate::flavor) fn tx(&self) -> &List {
         &self.tail.1.tx
     }
 
@@ -255,7 +279,7 @@ impl Core {
     /// # Safety
     /// Under the lock; `node` is pinned and not Waiting.
     #[inline(always)]
-    pub(super) unsafe fn park(&self, node: *const Node, kind: Kind, waker: Waker) {
+    pub(in crate::flavor) unsafe fn park(&self, node: *const Node, kind: Kind, waker: Waker) {
         let list = match kind {
             Kind::Send | Kind::Permit | Kind::Batch => self.tx(),
             Kind::Receive => self.rx(),
@@ -326,7 +350,35 @@ impl Core {
             return self.ring.is_full(head, tail);
         }
         // SAFETY: the caller's promise.
-        self.ring.distance(head, tail) + unsafe { self.permits() } >= self.ring.cap
+        unsafe { self.room(head, tail) == 0 }
+    }
+
+    /// Are there blocks instead of a ring?
+    pub(crate) fn is_unbounded(&self) -> bool {
+        self.ring.is_unbounded()
+    }
+
+    /// How many slots are neither taken nor promised. For the lock holder.
+    ///
+    /// # Safety
+    /// Under the lock.
+    #[inline(always)]
+    pub(super) unsafe fn room(&self, head: u64, tail: u64) -> u64 {
+        // M1. Saturating: a channel without a ring has positions of its own.
+        // SAFETY: the caller's promise.
+        self.ring.cap.saturating_sub(self.ring.distance(head, tail)).saturating_sub(unsafe { self.permits() })
+    }
+
+    /// Permits that nobody has any more, to be passed on. Under the lock, or as a look.
+    pub(super) fn owed(&self) -> &AtomicU64 {
+        &self.tail.1.owed
+    }
+
+    /// Is there something to be passed on? For whoever has just taken an operation out of the line.
+    #[inline(always)]
+    pub(super) fn owes(&self) -> bool {
+        // Ordering: Relaxed; the look is for what this thread wrote itself, or something newer.
+        self.owed().load(Ordering::Relaxed) != 0
     }
 
     /// Does a close still let parked senders in?
@@ -387,7 +439,7 @@ impl Core {
     /// # Safety
     /// Under the lock, after a sender was unlinked.
     #[inline(always)]
-    pub(super) unsafe fn after_sender_left(&self) {
+    pub(in crate::flavor) unsafe fn after_sender_left(&self) {
         // Ordering: Relaxed; while TXW is set only lock holders write the word (I4).
         let head = self.head.0.load(Ordering::Relaxed);
         // SAFETY: the caller's promise.
@@ -400,7 +452,7 @@ impl Core {
 
 /// The head of a parked operation.
 #[inline(always)]
-pub(super) fn head_of(node: *const Node) -> *const Head {
+pub(in crate::flavor) fn head_of(node: *const Node) -> *const Head {
     node.wrapping_byte_sub(offset_of!(Head, node)).cast()
 }
 

@@ -19,11 +19,13 @@
 //! - **I4** LOCK, RXW, CLOSED or PERMIT freezes `tail` against fast senders, TXW or STASH freezes `head` against fast
 //!   receivers. Only the lock holder writes a frozen word, by plain stores; setting a flag on an unfrozen head, and
 //!   clearing TXW at close, are read-modify-writes.
-//! - **I5** STASH ⇔ the stash is not empty; then nobody is parked to receive.
+//! - **I5** STASH ⇔ the stash is not empty; then nobody is parked to receive. (In a weighted channel: stash or store, A2.)
 //! - **I6** LOCK is never held across a wait. In-flight slots are awaited before locking, then looked at again.
 //! - **I7** Under LOCK a publish is: tail first (with LOCK), then payload, stamp, head, unlock. Any other order lets a
 //!   receiver move head past tail.
 //! - **I8** An operation's own state is stored before anybody is woken.
+//!
+//! A weighted channel (`flavor/weighted/`) is one of capacity 0 with a store beside it; its invariants are A1–A6.
 //!
 //! # Transitions of a parked operation
 //! | by | send | receive |
@@ -41,6 +43,7 @@ mod batch;
 mod close;
 mod closed;
 pub(super) mod core;
+mod grants;
 mod overflow;
 mod permit;
 mod recv;
@@ -54,6 +57,7 @@ use ::core::mem::offset_of;
 use ::core::ops::Deref;
 use ::core::ptr::NonNull;
 use alloc::alloc::{alloc_zeroed, dealloc, Layout};
+use alloc::boxed::Box;
 
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
@@ -62,18 +66,22 @@ use tidegate_wait::stash::Stash;
 use tidegate_wait::waiter::Kind;
 use tidegate_wait::wake_batch::contain;
 
+pub(in crate::flavor) use self::core::head_of;
 pub(crate) use self::core::Core;
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, Items};
 pub use close::Parked;
 pub use closed::Closed;
+pub(crate) use grants::wants;
 pub(crate) use permit::Reserved;
+pub(in crate::flavor) use recv::spend;
 pub(crate) use recv::Received;
 pub(crate) use send::Sent;
 
 use crate::error::CapacityError;
 use crate::flavor::unbounded::Blocks;
+use crate::flavor::weighted::Account;
 use overflow::Overflow;
-use words::{position, Ring, CLOSED, MAX_CAPACITY, NO_SLOT, PERMIT, STASH};
+use words::{position, Ring, CLOSED, MAX_CAPACITY, NO_SLOT, PERMIT, STASH, TXW};
 
 /// A slot: `stamp` says whose turn it is; the value belongs to whoever claimed the position that the stamp admits.
 #[repr(C)]
@@ -92,6 +100,8 @@ pub(crate) struct Channel<T> {
     overflow: UnsafeCell<Overflow<T>>,
     /// Where an unbounded one has its slots.
     pub(in crate::flavor) blocks: Blocks<T>,
+    /// Where a weighted one has its values.
+    account: Option<Box<Account<T>>>,
 }
 
 // SAFETY: values move between threads, hence `T: Send`; nothing is shared but under the lock or by the stamps' protocol.
@@ -141,7 +151,7 @@ impl<T> Channel<T> {
         // SAFETY: fresh memory of the right layout. Zeroed slots are slots: their stamps admit lap 0, their values are
         // not initialized. Loom's atomics are not plain words and are made one by one, as are stamps of another lap.
         unsafe {
-            Self::init(channel, Core::new(ring, start, offset, Self::free), Blocks::none());
+            Self::init(channel, Core::new(ring, start, offset, Self::free, Self::pass_on), Blocks::none());
             if cap == 0 {
                 memory.byte_add(slots).cast::<AtomicU64>().write(AtomicU64::new(NO_SLOT));
             } else if cfg!(loom) || start != 0 {
@@ -165,7 +175,7 @@ impl<T> Channel<T> {
         let (stash, overflow) = (UnsafeCell::new(Stash::new()), UnsafeCell::new(Overflow::new()));
         // SAFETY: the caller's promise.
         unsafe {
-            channel.write(Channel { core, stash, overflow, blocks });
+            channel.write(Channel { core, stash, overflow, blocks, account: None });
             channel.as_ref().core.init();
         }
     }
@@ -178,7 +188,7 @@ impl<T> Channel<T> {
         unsafe {
             let channel = Handle(NonNull::new_unchecked(this));
             channel.drain();
-            let cap = channel.capacity();
+            let cap = channel.core.ring.cap as usize;
             if cfg!(loom) {
                 ::core::ptr::drop_in_place((&raw const (*channel.slot(0)).stamp).cast_mut());
                 for index in 1..cap {
@@ -193,11 +203,31 @@ impl<T> Channel<T> {
         }
     }
 
+    /// Passes on what is owed to those in line ([`grants`]).
+    pub(in crate::flavor) unsafe fn pass_on(core: *const Core) {
+        // SAFETY: a channel begins with its core; the caller keeps it alive.
+        unsafe { Handle(NonNull::new_unchecked(core.cast::<Channel<T>>().cast_mut())).pass_on() };
+    }
+
     pub(crate) fn core(&self) -> &Core {
         &self.core
     }
 
+    /// Makes a channel of capacity 0 that nobody knows a weighted one.
+    pub(in crate::flavor) fn weigh(&mut self, account: Box<Account<T>>) {
+        self.core.weighted = true;
+        self.account = Some(account);
+    }
+
+    pub(in crate::flavor) fn account(&self) -> Option<&Account<T>> {
+        self.account.as_deref()
+    }
+
+    /// How many values it may hold.
     pub(crate) fn capacity(&self) -> usize {
+        if self.core.weighted {
+            return usize::MAX;
+        }
         self.core.ring.cap as usize
     }
 }
@@ -308,8 +338,8 @@ impl<T> Handle<T> {
         let head = self.core.head.0.load(Ordering::Acquire);
         let ring = self.core.ring.distance(head, tail).min(self.core.ring.cap) as usize;
         // SAFETY: the lock is held.
-        let beside = self.stash.with(|stash| unsafe { (*stash).len() })
-            + self.overflow.with(|overflow| unsafe { (*overflow).len() });
+        let beside =
+            unsafe { self.stored() + self.returned() } + self.overflow.with(|overflow| unsafe { (*overflow).len() });
         self.core.unlock(tail);
         ring + beside
     }
@@ -336,6 +366,11 @@ impl<T> Handle<T> {
 
     /// Is the ring full? What was returned takes no room.
     pub(crate) fn is_full(self) -> bool {
+        if self.core.weighted {
+            // Not even the lightest value fits, or it would have to stand in line.
+            // Ordering: Relaxed; a snapshot.
+            return self.core.head.0.load(Ordering::Relaxed) & TXW != 0 || self.used() == self.limit();
+        }
         // Ordering: Relaxed; a guess at which way to look.
         if self.core.tail.0.load(Ordering::Relaxed) & PERMIT == 0 {
             return self.ring_len().0 >= self.capacity();
@@ -345,6 +380,15 @@ impl<T> Handle<T> {
         let full = unsafe { self.core.is_full(self.core.head.0.load(Ordering::Acquire), tail) };
         self.core.unlock(tail);
         full
+    }
+
+    /// How many values have come back from dropped receives.
+    ///
+    /// # Safety
+    /// Under the lock.
+    pub(in crate::flavor) unsafe fn returned(self) -> usize {
+        // SAFETY: the caller's promise.
+        self.stash.with(|stash| unsafe { (*stash).len() })
     }
 
     /// How many sends are parked.
@@ -397,21 +441,24 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Drops a returned or an admitted value. False: there is none.
+    /// Drops a returned value, what a weighted channel has stored, or an admitted value. False: there is none.
     fn drop_beside_ring(self) -> bool {
         let tail = self.core.lock();
         // SAFETY: the lock is held.
-        let (returned, empty) = self.stash.with_mut(|stash| unsafe { ((*stash).pop(), (*stash).is_empty()) });
+        let (returned, empty, stored) = unsafe {
+            let (returned, empty) = self.stash.with_mut(|stash| ((*stash).pop(), (*stash).is_empty()));
+            (returned, empty, self.stored())
+        };
         let mut admitted = None;
-        if returned.is_none() {
+        if returned.is_none() && stored == 0 {
             // SAFETY: as above.
             admitted = self.overflow.with_mut(|overflow| unsafe { (*overflow).pop() });
-        } else if empty {
+        } else if returned.is_some() && empty && stored == 0 {
             // Ordering: Release; STASH froze the head, but a plain store would need its position: an RMW.
             self.core.head.0.fetch_and(!STASH, Ordering::Release);
         }
         self.core.unlock(tail);
-        let some = returned.is_some() || admitted.is_some();
+        let some = returned.is_some() || admitted.is_some() || self.drop_store();
         contain(move || drop(returned));
         if let Some(admitted) = admitted {
             admitted.discard();

@@ -5,7 +5,7 @@
 //!
 //! - **M1** ring + permits ≤ capacity; a send finds no room where the rest is promised.
 //! - **M2** A permit is given up in one of three ways: its value is published; its value goes to a parked receive, and its
-//!   slot to whoever is first in line ([`Handle::free_slot`]); it is dropped, and its slot goes the same way.
+//!   slot to whoever is first in line ([`Handle::free_slots`]); it is dropped, and its slot goes the same way.
 //! - **M3** While its slot looks for an owner the permit still counts: nobody else may claim the slot.
 //! - **M4** Permits outlive a close: their values are received, and receivers see the end after the last one (E3).
 //!   While a close admits, and until the overflow is empty, their values go behind the admitted ones.
@@ -13,7 +13,7 @@
 //! | the first in line is | what becomes of a free slot |
 //! | --- | --- |
 //! | nobody | permits − 1 |
-//! | a reserve | it inherits the permit |
+//! | a reserve | it inherits the permit; one of many as many as it wants ([`grants`](super::grants)) |
 //! | a send, and a receive is parked | the value goes across; the slot is free again |
 //! | a send alone | the value is published there; permits − 1 |
 //!
@@ -25,11 +25,12 @@ use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::Ordering;
 use tidegate_wait::waiter::{Head, Kind};
-use tidegate_wait::wake_batch::{discard, WakeBatch};
+use tidegate_wait::wake_batch::{discard, WakeBatch, BATCH};
 
 use super::core::Patience;
+use super::grants::grant;
 use super::overflow::Room;
-use super::words::{CLOSED, PERMIT, TXW};
+use super::words::{CLOSED, MAX_CAPACITY, PERMIT, TXW};
 use super::Handle;
 use crate::flavor::unbounded::Next;
 
@@ -56,27 +57,38 @@ enum Freed {
 }
 
 impl<T> Handle<T> {
-    /// Takes a permit, if there is room and nobody parked before.
-    pub(crate) fn try_reserve(self) -> Reserved {
-        // SAFETY: without an operation to park there is nothing to promise.
-        unsafe { self.reserve_locked(None, &mut None) }
+    /// How many permits there can be: an unbounded channel counts as many as the largest bounded one.
+    pub(crate) fn most_permits(self) -> u64 {
+        self.core().ring.cap.min(MAX_CAPACITY)
     }
 
-    /// Takes a permit, or parks for one, after `try_reserve` found no room.
+    /// Takes so many permits, if there is room and nobody parked before.
+    pub(crate) fn try_reserve(self, slots: u64) -> Reserved {
+        // SAFETY: without an operation to park there is nothing to promise.
+        unsafe { self.reserve_locked(slots, None, &mut None) }
+    }
+
+    /// Takes so many permits, or parks for them, after `try_reserve` found no room.
     ///
     /// # Safety
-    /// `head` is that of a reservation, pinned, in state Init, and its task's waker is `waker`.
-    pub(crate) unsafe fn reserve_or_park(self, head: *const Head, waker: &Waker) -> Reserved {
+    /// `head` is that of a reservation, pinned, in state Init, and its task's waker is `waker`; of one of many with word
+    /// and value, if it is of kind `Batch`.
+    pub(crate) unsafe fn reserve_or_park(self, slots: u64, head: *const Head, kind: Kind, waker: &Waker) -> Reserved {
         // Cloned before the lock is taken (G5).
         let mut own = Some(waker.clone());
         // SAFETY: the caller's promise.
-        let reserved = unsafe { self.reserve_locked(Some(head), &mut own) };
+        let reserved = unsafe { self.reserve_locked(slots, Some((head, kind)), &mut own) };
         discard(own);
         reserved
     }
 
     /// One hold of the lock.
-    unsafe fn reserve_locked(self, park: Option<*const Head>, waker: &mut Option<Waker>) -> Reserved {
+    unsafe fn reserve_locked(
+        self,
+        slots: u64,
+        park: Option<(*const Head, Kind)>,
+        waker: &mut Option<Waker>,
+    ) -> Reserved {
         let core = self.core();
         let tail = core.lock();
         if tail & CLOSED != 0 {
@@ -88,14 +100,15 @@ impl<T> Handle<T> {
         // SAFETY: the lock is held; the caller's promise about the node.
         unsafe {
             loop {
-                if head & TXW == 0 && !core.is_full(head, tail) {
-                    core.set_permits(core.permits() + 1);
+                let free = if head & TXW == 0 { core.room(head, tail) } else { 0 };
+                if free >= slots {
+                    core.set_permits(core.permits() + slots);
                     core.unlock(tail | PERMIT);
                     return Reserved::Done;
                 }
-                let (Some(op), true) = (park, waker.is_some()) else { break };
+                let (Some((op, kind)), true) = (park, waker.is_some()) else { break };
                 if head & TXW == 0 {
-                    // Ordering: AcqRel, as in `send_locked`: if the head moved, there is room after all.
+                    // Ordering: AcqRel, as in `send_locked`: if the head moved, there is more room after all.
                     if let Err(seen) =
                         core.head.0.compare_exchange(head, head | TXW, Ordering::AcqRel, Ordering::Acquire)
                     {
@@ -104,7 +117,15 @@ impl<T> Handle<T> {
                     }
                 }
                 if let Some(waker) = waker.take() {
-                    core.park(&raw const (*op).node, Kind::Permit, waker);
+                    let node = &raw const (*op).node;
+                    core.park(node, kind, waker);
+                    if free != 0 {
+                        // I1: what there is goes to it at once (N2: nobody stands in front of it).
+                        let _less_than_it_wants = grant(node, free);
+                        core.set_permits(core.permits() + free);
+                        core.unlock(tail | PERMIT);
+                        return Reserved::Full;
+                    }
                 }
                 break;
             }
@@ -128,14 +149,14 @@ impl<T> Handle<T> {
             unsafe {
                 if core.receivers().get() == 0 {
                     core.unlock(tail);
-                    self.drop_permit();
+                    self.drop_permits(1);
                     return false;
                 }
                 if let Some(receive) = core.pop(core.rx(), Kind::Receive) {
                     let mut batch = WakeBatch::new();
                     batch.push(self.deliver(receive, from, core.next_ticket()));
                     core.after_receiver_left(&mut tail);
-                    self.give_up(tail, batch);
+                    self.give_up(tail, 1, batch);
                     return true;
                 }
                 // M4.
@@ -171,26 +192,46 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Gives a permit back unused: its slot goes to the first in line.
+    /// Gives permits back unused: their slots go to the first in line.
     ///
     /// # Safety
-    /// The caller has a permit, which ends here.
-    pub(crate) unsafe fn drop_permit(self) {
+    /// The caller has so many permits, which end here.
+    pub(crate) unsafe fn drop_permits(self, slots: u64) {
         let tail = self.core().lock();
         // SAFETY: the lock is held; the caller's promise.
-        unsafe { self.give_up(tail, WakeBatch::new()) };
+        unsafe { self.give_up(tail, slots, WakeBatch::new()) };
     }
 
-    /// Under the lock, which is given back: the slot of a permit finds its next owner (M2, M3).
+    /// Passes on what is owed to those in line (N3).
+    pub(crate) fn pass_on(self) {
+        let core = self.core();
+        if core.owes() {
+            if core.weighted {
+                // SAFETY: as said.
+                return unsafe { self.let_in() };
+            }
+            let tail = core.lock();
+            // SAFETY: the lock is held; what is owed is the taker's.
+            unsafe {
+                match core.take_owed() {
+                    // Another was quicker.
+                    0 => core.unlock(tail),
+                    slots => self.give_up(tail, slots, WakeBatch::new()),
+                }
+            }
+        }
+    }
+
+    /// Under the lock, which is given back: the slots of permits find their next owners (M2, M3).
     ///
     /// # Safety
-    /// As said; the permit is the caller's.
-    unsafe fn give_up(self, mut tail: u64, mut batch: WakeBatch) {
+    /// As said; the permits are the caller's.
+    unsafe fn give_up(self, mut tail: u64, mut slots: u64, mut batch: WakeBatch) {
         let core = self.core();
         let mut patience = Patience::new();
         loop {
             // SAFETY: the lock is held.
-            let freed = unsafe { self.free_slot(&mut tail, &mut batch) };
+            let freed = unsafe { self.free_slots(&mut tail, &mut slots, &mut batch) };
             match freed {
                 Freed::Settled => {
                     // SAFETY: as above.
@@ -215,43 +256,48 @@ impl<T> Handle<T> {
     /// One hold's part of it, by the module's table.
     ///
     /// # Safety
-    /// Under the lock; the permit is the caller's.
-    unsafe fn free_slot(self, tail: &mut u64, batch: &mut WakeBatch) -> Freed {
+    /// Under the lock; the permits are the caller's, and those that are over no longer in `slots`.
+    unsafe fn free_slots(self, tail: &mut u64, slots: &mut u64, batch: &mut WakeBatch) -> Freed {
         let core = self.core();
+        // Counted, not by the batch's room alone: a roused operation has no waker.
+        let mut steps = 0;
         // SAFETY: the lock is held; parked sends hold their values.
         unsafe {
-            while let Some(first) = core.tx().front() {
-                if !batch.has_room() {
+            while *slots != 0 {
+                let Some(first) = core.tx().front() else {
+                    core.set_permits(core.permits() - *slots);
+                    *slots = 0;
+                    break;
+                };
+                if steps == BATCH || !batch.has_room() {
                     return Freed::More;
                 }
-                let is_reserve = (*first).kind() == Kind::Permit;
-                let publishes = !is_reserve && core.rx().is_empty();
-                if publishes && !self.is_free_slot(*tail) {
+                steps += 1;
+                let last = if core.wants_slots(first) {
+                    // Inherited: they count as before.
+                    let grant = grant(first, *slots);
+                    *slots -= grant.taken;
+                    grant.last
+                } else if let Some(receive) = core.rx().front() {
+                    let _front = core.pop(core.rx(), Kind::Receive);
+                    let offer = self.offer(first);
+                    batch.push(self.deliver(receive, offer.value, core.next_ticket()));
+                    core.after_receiver_left(tail);
+                    offer.last
+                } else if self.is_free_slot(*tail) {
+                    let offer = self.offer(first);
+                    *tail = self.publish(*tail, offer.value);
+                    core.set_permits(core.permits() - 1);
+                    *slots -= 1;
+                    offer.last
+                } else {
                     return Freed::Await;
-                }
-                let mut last = true;
-                if !is_reserve {
-                    let offer = Self::offer(first);
-                    last = offer.last;
-                    if publishes {
-                        *tail = self.publish(*tail, offer.value);
-                    } else if let Some(receive) = core.pop(core.rx(), Kind::Receive) {
-                        batch.push(self.deliver(receive, offer.value, core.next_ticket()));
-                        core.after_receiver_left(tail);
-                    }
-                }
+                };
                 if last {
                     batch.push(self.end_sender(first));
                     core.after_sender_left();
                 }
-                if is_reserve {
-                    return Freed::Settled;
-                }
-                if publishes {
-                    break;
-                }
             }
-            core.set_permits(core.permits() - 1);
         }
         Freed::Settled
     }

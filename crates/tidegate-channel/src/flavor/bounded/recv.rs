@@ -11,6 +11,7 @@ use tidegate_wait::waiter::{Head, Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::discard;
 
 use super::core::{finish_delivered, wake, Patience};
+use super::grants::grant;
 use super::overflow::Admitted;
 use super::window::Window;
 use super::words::{position, CLOSED, LOCK, PERMIT, RXW, STASH, TXW};
@@ -290,7 +291,13 @@ impl<T> Handle<T> {
     fn take_returned(self, tail: u64, head: u64, to: *const Place<T>, own: Option<*const Head>) -> Hold {
         // SAFETY: the lock is held.
         let (returned, empty) = self.stash.with_mut(|stash| unsafe { ((*stash).pop(), (*stash).is_empty()) });
-        if empty {
+        if returned.is_none() && self.core.weighted {
+            // SAFETY: the lock is held; A2: then it is the store that STASH tells of.
+            unsafe { self.take_stored(tail, to, own) };
+            return Hold::Ended(Received::Value);
+        }
+        // SAFETY: as above.
+        if empty && unsafe { self.stored() } == 0 {
             // Ordering: Release; STASH froze the head, so a plain store does (I4, I5).
             self.core.head.0.store(head & !STASH, Ordering::Release);
         }
@@ -327,12 +334,12 @@ impl<T> Handle<T> {
             // Ordering: Release, as in `receive_fast`. With permits this is not the slot that is filled next.
             self.stamp(head).store(core.ring.free(position(head)) + core.ring.lap(), Ordering::Release);
             let Some(first) = core.tx().front() else { unreachable!("I1: TXW without a parked sender") };
-            let (next, last) = if (*first).kind() == Kind::Permit {
+            let (next, last) = if core.wants_slots(first) {
                 // The slot that became free is promised to it.
                 core.set_permits(core.permits() + 1);
-                (tail | PERMIT, true)
+                (tail | PERMIT, grant(first, 1).last)
             } else {
-                let offer = Self::offer(first);
+                let offer = self.offer(first);
                 // I7: before the head.
                 (self.publish(tail, offer.value), offer.last)
             };
@@ -352,7 +359,7 @@ impl<T> Handle<T> {
     /// # Safety
     /// As said.
     #[inline(always)]
-    pub(super) unsafe fn end_sender(self, first: *const Node) -> Option<Waker> {
+    pub(in crate::flavor) unsafe fn end_sender(self, first: *const Node) -> Option<Waker> {
         // SAFETY: the caller's promise.
         unsafe {
             let popped = self.core.pop(self.core.tx(), Kind::Send);
@@ -410,7 +417,7 @@ impl<T> Handle<T> {
 ///
 /// # Safety
 /// The operation is the caller's.
-pub(super) unsafe fn spend(own: Option<*const Head>) {
+pub(in crate::flavor) unsafe fn spend(own: Option<*const Head>) {
     if let Some(own) = own {
         // SAFETY: the caller's promise.
         unsafe { (*own).node.set_quiet(State::Spent) };

@@ -36,13 +36,17 @@ impl<T> Handle<T> {
         // SAFETY: the lock is held; a parked send holds its value.
         unsafe {
             let Some(first) = core.tx().front() else { unreachable!("I1: TXW without a parked sender") };
-            let offer = Self::offer(first);
+            let offer = self.offer(first);
             (*offer.value).with(|from| (*to).with_mut(|to| core::ptr::copy_nonoverlapping(from, to, 1)));
             let waker = if offer.last { self.end_sender(first) } else { None };
             core.after_sender_left();
             spend(own);
             core.unlock(tail);
             wake(waker);
+            if core.weighted {
+                // A5: another is first now.
+                self.let_in();
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ pub(in crate::flavor) const CLOSED: u64 = 1 << 61;
 /// Slots are promised to permits.
 pub(in crate::flavor) const PERMIT: u64 = 1 << 60;
 /// In `head`: senders are parked (I1).
-pub(super) const TXW: u64 = 1 << 63;
+pub(in crate::flavor) const TXW: u64 = 1 << 63;
 /// In `head`: the stash is not empty (I5).
 pub(in crate::flavor) const STASH: u64 = 1 << 62;
 

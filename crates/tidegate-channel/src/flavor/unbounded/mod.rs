@@ -120,7 +120,8 @@ impl<T> Channel<T> {
         // SAFETY: fresh memory of the right layout; nobody knows the block.
         unsafe {
             Block::open(block, first);
-            Self::init(channel, Core::new(Ring::unbounded(), first, 0, Self::free_unbounded), Blocks::with(block));
+            let core = Core::new(Ring::unbounded(), first, 0, Self::free_unbounded, Self::pass_on);
+            Self::init(channel, core, Blocks::with(block));
         }
         Ok(channel)
     }
