@@ -83,7 +83,11 @@ pub use weak::{WeakReceiver, WeakSender};
 pub use weight::{Weighed, Weight};
 pub use weighted_sender::{OwnedSendingWeighed, SendingWeighed, WeakWeightedSender, WeightedSender};
 
-use flavor::bounded::Channel;
+use core::panic::Location;
+use core::ptr::NonNull;
+
+use flavor::bounded::{Channel, Handle};
+use tidegate_wait::origin::Origin;
 
 /// A channel that buffers up to `capacity` values; with capacity 0 a [`rendezvous`].
 ///
@@ -105,8 +109,9 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 ///
 /// # Errors
 /// See [`CapacityError`].
+#[track_caller]
 pub fn try_bounded<T>(capacity: usize) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
-    Channel::create(capacity, 0).map(halves)
+    Channel::create(capacity, 0).map(halves(Location::caller()))
 }
 
 /// A channel without a buffer: a send succeeds when a receive has its value.
@@ -181,11 +186,12 @@ pub fn bounded_by<T>(
 ///
 /// # Errors
 /// [`CapacityError::NoWeight`]; [`CapacityError::OutOfMemory`].
+#[track_caller]
 pub fn try_bounded_by<T>(
     limit: u64,
     weigh: impl Fn(&T) -> u64 + Send + Sync + 'static,
 ) -> Result<(WeightedSender<T>, Receiver<T>), CapacityError> {
-    let (sender, receiver) = Channel::create_weighted(limit).map(halves)?;
+    let (sender, receiver) = Channel::create_weighted(limit).map(halves(Location::caller()))?;
     Ok((WeightedSender::new(sender, alloc::sync::Arc::new(weigh)), receiver))
 }
 
@@ -230,18 +236,25 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 #[must_use]
 pub fn unbounded_from<T>(first: u64) -> (Sender<T>, Receiver<T>) {
     match Channel::create_unbounded(first) {
-        Ok(channel) => halves(channel),
+        Ok(channel) => halves(Location::caller())(channel),
         Err(error) => panic!("unbounded(): {error}"),
     }
 }
 
 /// A channel whose positions begin in lap `first_lap`: for a test of what happens after decades.
 #[doc(hidden)]
+#[track_caller]
 pub fn bounded_from_lap<T>(capacity: usize, first_lap: u64) -> Result<(Sender<T>, Receiver<T>), CapacityError> {
-    Channel::create(capacity, first_lap).map(halves)
+    Channel::create(capacity, first_lap).map(halves(Location::caller()))
 }
 
-fn halves<T>(channel: core::ptr::NonNull<Channel<T>>) -> (Sender<T>, Receiver<T>) {
-    // SAFETY: a fresh channel counts one half of each side.
-    unsafe { (Sender::from_raw(channel), Receiver::from_raw(channel)) }
+/// The halves of a fresh channel that was made at `place`.
+fn halves<T>(place: &'static Location<'static>) -> impl FnOnce(NonNull<Channel<T>>) -> (Sender<T>, Receiver<T>) {
+    move |channel| {
+        // SAFETY: a fresh channel counts one half of each side.
+        unsafe {
+            Handle::new(channel).core().origin.set(Origin::at(place));
+            (Sender::from_raw(channel), Receiver::from_raw(channel))
+        }
+    }
 }

@@ -192,6 +192,15 @@ impl<T> Receiver<T> {
         self.channel().is_full()
     }
 
+    /// Names the channel for the reports of Tidegate's runtime: what a task waits for, in a dump or a deadlock. Name and
+    /// place of making are kept for the life of the process, once for each pair.
+    #[cfg(feature = "std")]
+    pub fn set_name(&self, name: &'static str) {
+        let channel = self.channel();
+        let origin = &channel.core().origin;
+        origin.set(origin.get().named(name));
+    }
+
     /// How many values the channel holds at most; `usize::MAX` if it is unbounded, or bounded by weight.
     #[must_use]
     pub fn capacity(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Where something that is waited for was made, and what its maker called it: one word, by value, for reports.
 
 use core::panic::Location;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A place in the source, perhaps with a name. It says nothing about what was made there, and keeps nothing alive.
 ///
@@ -65,6 +66,29 @@ impl Origin {
             // SAFETY: without the bit the word is null or a `&'static Location`.
             None => unsafe { self.0.cast::<Location<'static>>().as_ref() },
         }
+    }
+}
+
+/// An [`Origin`] that may be named later. Not a shim's atomic: it decides nothing.
+#[derive(Debug)]
+pub struct OriginCell(AtomicPtr<()>);
+
+impl OriginCell {
+    /// Holds `origin`.
+    pub const fn new(origin: Origin) -> OriginCell {
+        OriginCell(AtomicPtr::new(origin.0.cast_mut()))
+    }
+
+    /// What it holds.
+    pub fn get(&self) -> Origin {
+        // Ordering: Acquire pairs with Release in `set`; makes a `Named` visible.
+        Origin(self.0.load(Ordering::Acquire))
+    }
+
+    /// Replaces it.
+    pub fn set(&self, origin: Origin) {
+        // Ordering: Release pairs with Acquire in `get`.
+        self.0.store(origin.0.cast_mut(), Ordering::Release);
     }
 }
 

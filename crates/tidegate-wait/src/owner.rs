@@ -80,6 +80,11 @@ pub struct OwnerVTable {
 impl OwnerVTable {
     /// The table for owners of type `O`.
     pub const fn of<O: Owner>() -> OwnerVTable {
+        OwnerVTable::named::<O>(O::NAME)
+    }
+
+    /// The same, for owners that a dump calls something else: a queue inside of something.
+    pub const fn named<O: Owner>(name: &'static str) -> OwnerVTable {
         OwnerVTable {
             settle: settle_erased::<O>,
             refresh: refresh_erased::<O>,
@@ -87,7 +92,7 @@ impl OwnerVTable {
             retain: retain_erased::<O>,
             release: release_erased::<O>,
             origin: origin_erased::<O>,
-            name: O::NAME,
+            name,
         }
     }
 }

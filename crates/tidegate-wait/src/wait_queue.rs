@@ -100,8 +100,13 @@ unsafe impl<G> Owner for QueueCore<G> {
 impl<G> QueueCore<G> {
     /// A core with one reference; [`QueueCore::init`] must follow at its final place.
     pub(crate) fn new(free: unsafe fn(*const QueueCore<G>)) -> QueueCore<G> {
+        QueueCore::with_header(OwnerHeader::of::<Self>(), free)
+    }
+
+    /// The core of a queue that is a part of something else; `header` is one of this type.
+    pub(crate) fn with_header(header: OwnerHeader, free: unsafe fn(*const QueueCore<G>)) -> QueueCore<G> {
         QueueCore {
-            header: OwnerHeader::of::<Self>(),
+            header,
             refs: RefCount::new(1),
             free,
             closed: AtomicBool::new(false),

@@ -37,9 +37,13 @@ pub use receiver::Receiver;
 pub use receiving::{OwnedReceiving, Receiving};
 pub use sender::Sender;
 
+use core::panic::Location;
+
+use tidegate_wait::origin::Origin;
+
 /// A channel for one value.
 ///
-/// One allocation: the value and 48 bytes. It is freed with the later of the two halves (or a little later: a timer or a
+/// One allocation: the value and 56 bytes. It is freed with the later of the two halves (or a little later: a timer or a
 /// token that knows of a forgotten receive keeps it until it lets go).
 ///
 /// # Examples
@@ -54,9 +58,10 @@ pub use sender::Sender;
 /// # Ok(())
 /// # }
 /// ```
+#[track_caller]
 #[must_use]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    let channel = shared::Channel::create();
+    let channel = shared::Channel::create(Origin::at(Location::caller()));
     // SAFETY: a fresh channel counts one half of each side.
     unsafe { (Sender::from_raw(channel), Receiver::from_raw(channel)) }
 }

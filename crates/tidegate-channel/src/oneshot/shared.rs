@@ -84,6 +84,7 @@ use core::task::Waker;
 
 use tidegate_wait::list::List;
 use tidegate_wait::op::Place;
+use tidegate_wait::origin::Origin;
 use tidegate_wait::owner::{Owner, OwnerHeader, RefCount};
 use tidegate_wait::shim::{AtomicUsize, Ordering, Patience};
 use tidegate_wait::waiter::{Kind, Node, State, Ticket};
@@ -110,6 +111,8 @@ pub struct Core {
     word: AtomicUsize,
     refs: RefCount,
     parked: List,
+    /// Where it was made, for a runtime's reports.
+    origin: Origin,
 }
 
 // SAFETY: `header` comes first; LOCK excludes other holders (H2); `refs` counts whoever may touch the memory.
@@ -117,6 +120,10 @@ unsafe impl Owner for Core {
     /// The word as it will be stored at the end of the hold, without LOCK.
     type Hold<'a> = usize;
     const NAME: &'static str = "oneshot channel";
+
+    fn origin(&self) -> Origin {
+        self.origin
+    }
 
     fn lock(&self) -> usize {
         let mut patience = Patience::new();
@@ -285,11 +292,11 @@ pub(super) struct Channel<T> {
 const _: () = assert!(offset_of!(Channel<u8>, core) == 0);
 
 #[cfg(all(not(loom), target_pointer_width = "64"))]
-const _: () = assert!(size_of::<Core>() == 48);
+const _: () = assert!(size_of::<Core>() == 56);
 
 impl<T> Channel<T> {
     /// An open channel with two references: one for each half.
-    pub(super) fn create() -> NonNull<Channel<T>> {
+    pub(super) fn create(origin: Origin) -> NonNull<Channel<T>> {
         let memory = NonNull::from(Box::leak(Box::<Channel<T>>::new_uninit())).cast::<Channel<T>>();
         // SAFETY: fresh memory, written field by field: a channel on the stack would be as large as the payload. The place
         // may stay uninitialized; loom's cell is more than its content.
@@ -301,6 +308,7 @@ impl<T> Channel<T> {
                 word: AtomicUsize::new(0),
                 refs: RefCount::new(2),
                 parked: List::new(),
+                origin,
             });
             #[cfg(loom)]
             (&raw mut (*channel).value).write(tidegate_wait::shim::UnsafeCell::new(core::mem::MaybeUninit::uninit()));

@@ -25,10 +25,11 @@
 //! Tests: `tests/cancel.rs`, `tests/loom_cancel.rs`.
 
 use core::cell::Cell;
+use core::ptr::NonNull;
 
 use super::reason::Reason;
 use crate::op::entry::{head_of, unlink, EntryLinks, EntryList, ENTRY_SIZE};
-use crate::owner::{Held, OwnerHeader};
+use crate::owner::{Held, OwnerHeader, OwnerVTable};
 use crate::shim::{AtomicBool, Guard, Lock, Ordering};
 use crate::wait_queue::QueueCore;
 use crate::waiter::{Head, State};
@@ -153,7 +154,8 @@ impl TokenNode {
     /// A token with one reference, which is the caller's. Takes over a reference on `parent`.
     pub(super) fn create(parent: *const TokenNode) -> *const TokenNode {
         let node = alloc::boxed::Box::into_raw(alloc::boxed::Box::new(TokenNode {
-            waiters: QueueCore::new(free),
+            // SAFETY: a table of the queue's own type, in static memory.
+            waiters: QueueCore::with_header(unsafe { OwnerHeader::with_table(TABLE) }, free),
             cancelled: AtomicBool::new(false),
             reason: Lock::new(None),
             children: EntryList::new(),
@@ -348,6 +350,13 @@ pub(super) unsafe fn release(token: *const TokenNode) {
 ///
 /// # Safety
 /// `core` begins a token on which nobody has a reference.
+/// What the waits for a token are called.
+const TABLE: NonNull<OwnerVTable> = {
+    const NAMED: &OwnerVTable = &OwnerVTable::named::<QueueCore<()>>("cancel token");
+    // SAFETY: a reference is not null.
+    unsafe { NonNull::new_unchecked(core::ptr::from_ref(NAMED).cast_mut()) }
+};
+
 unsafe fn free(core: *const QueueCore<()>) {
     let mut at: *const TokenNode = core.cast();
     // SAFETY: each turn frees a token whose count has just reached zero.

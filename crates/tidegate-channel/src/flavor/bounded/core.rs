@@ -17,6 +17,7 @@ use core::mem::offset_of;
 use core::task::Waker;
 
 use tidegate_wait::list::List;
+use tidegate_wait::origin::{Origin, OriginCell};
 use tidegate_wait::owner::{Owner, OwnerHeader, RefCount};
 pub(super) use tidegate_wait::shim::Patience;
 use tidegate_wait::shim::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
@@ -41,6 +42,8 @@ pub struct Core {
     pass_on: unsafe fn(*const Core),
     /// How far behind the beginning of its memory the channel stands.
     pub(super) offset: usize,
+    /// Where it was made, and what it was called, for a runtime's reports.
+    pub(crate) origin: OriginCell,
     pub(in crate::flavor) tail: TailLine,
     pub(in crate::flavor) head: HeadLine,
 }
@@ -152,6 +155,10 @@ unsafe impl Owner for Core {
         }
     }
 
+    fn origin(&self) -> Origin {
+        self.origin.get()
+    }
+
     unsafe fn retain(&self) {
         self.tail.1.refs.add();
     }
@@ -186,6 +193,7 @@ impl Core {
             free,
             pass_on,
             offset,
+            origin: OriginCell::new(Origin::UNKNOWN),
             tail: TailLine(
                 AtomicU64::new(start),
                 Locked {
