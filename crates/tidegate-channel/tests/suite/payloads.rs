@@ -303,31 +303,42 @@ fn cancelled_and_closed_beside_a_copy() {
 /// and uses the place for something else.
 #[test]
 fn a_send_ends_after_its_value_has_been_taken() {
-    const WORDS: usize = if cfg!(miri) { 50 } else { 1 << 13 };
+    const WORDS: usize = if cfg!(miri) { 50 } else { 1 << 15 };
     let rounds = if cfg!(miri) { 3 } else { 300 };
-    each_flavor(|flavor| {
-        if !flavor.sends_wait() {
-            return;
-        }
-        if flavor.capacity > 2 {
-            return flavor.skip("what is buffered only puts the parked send further from the receive");
-        }
-        let (tx, rx) = flavor.make::<[usize; WORDS]>();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for n in 0..rounds {
-                    let mut send = Box::pin(tx.send_with(move || [n; WORDS]));
-                    while send.look().is_pending() {
-                        std::hint::spin_loop();
+    on_a_large_stack(move || {
+        each_flavor(|flavor| {
+            if !flavor.sends_wait() {
+                return;
+            }
+            if flavor.capacity > 2 {
+                return flavor.skip("what is buffered only puts the parked send further from the receive");
+            }
+            let (tx, rx) = flavor.make::<[usize; WORDS]>();
+            std::thread::scope(|scope| {
+                let sender = || {
+                    for n in 0..rounds {
+                        let mut send = Box::pin(tx.send_with(move || [n; WORDS]));
+                        while send.look().is_pending() {
+                            std::hint::spin_loop();
+                        }
+                        let words = size_of_val(&*send) / size_of::<usize>();
+                        drop(send);
+                        // The same memory, or its neighbour; from the end, which is copied last.
+                        let mut again = Vec::<usize>::with_capacity(words);
+                        again
+                            .spare_capacity_mut()
+                            .iter_mut()
+                            .rev()
+                            .for_each(|word| *word = std::mem::MaybeUninit::new(usize::MAX));
+                        std::hint::black_box(again);
                     }
-                    drop(send);
-                    std::hint::black_box(vec![usize::MAX; WORDS + 8]);
+                };
+                std::thread::Builder::new().stack_size(64 << 20).spawn_scoped(scope, sender).unwrap();
+                for n in 0..rounds {
+                    assert!(rx.recv().wait().is_ok_and(|value| value.iter().all(|&word| word == n)), "torn");
                 }
             });
-            for n in 0..rounds {
-                assert!(rx.recv().wait().is_ok_and(|value| value.iter().all(|&word| word == n)), "torn");
-            }
-        });
+        })
     });
 }
 

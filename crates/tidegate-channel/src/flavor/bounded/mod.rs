@@ -37,7 +37,7 @@
 //!
 //! # References
 //! Vyukov's bounded MPMC queue for the stamps; the rest is ours and is model-checked: `model/bounded.pml`.
-//! Tests: `tests/suite/`, `tests/values.rs`, `tests/stress.rs`, `tests/linearizability.rs`, `tests/loom_bounded/`.
+//! Tests: `tests/suite/`, `tests/values.rs`, `tests/stress.rs`, `tests/linearizability/`, `tests/loom_bounded/`.
 
 mod batch;
 mod close;
