@@ -64,6 +64,45 @@ fn a_hang_names_its_tasks_and_what_they_wait_for() {
     assert!(text.contains("receive on channel "), "{text}");
 }
 
+/// What is waited for has a kind, a name if it was given one, and a place where it was made.
+#[test]
+fn objects_have_kinds_names_and_places() {
+    let rt = closed();
+    let (named, plain, weighted) = (bounded::<u8>(1), unbounded::<u8>(), tidegate_channel::bounded_by(1, |_: &u8| 1));
+    named.1.set_name("orders");
+    weighted.0.try_send(0).unwrap();
+    let (_reply, answer) = tidegate_channel::oneshot::channel::<u8>();
+    let token = CancelToken::new();
+    let meeting = tidegate_channel::rendezvous::<u8>();
+    let dump = deadlock(rt.block_on(async {
+        let _tasks = (
+            spawn_local(named.1.into_recv()),
+            spawn_local(plain.1.into_recv()),
+            spawn_local(weighted.0.into_send(1)),
+            spawn_local(answer.into_recv()),
+            spawn_local(async move { token.cancelled().await }),
+            spawn_local(meeting.0.clone().into_send(1)),
+            spawn_local(named.0.clone().into_reserve_many(1)),
+        );
+        pending::<()>().await;
+    }));
+    let here = "(made at crates/tidegate-runtime/tests/deadlock.rs:";
+    let expected = [
+        ("receive on channel \"orders\" ", here),
+        ("receive on channel 0x", here),
+        ("send on channel 0x", here),
+        ("receive on oneshot channel 0x", here),
+        ("wait on cancel token 0x", ""),
+        ("send on channel 0x", here),
+    ];
+    for (task, (what, place)) in dump.tasks[1..].iter().zip(expected) {
+        let text = task.state.to_string();
+        assert!(text.starts_with(what) && text.contains(place), "{text}");
+    }
+    let json = dump.to_json();
+    assert!(json.contains(r#""name":"orders","created":"crates/tidegate-runtime/tests/deadlock.rs:"#), "{json}");
+}
+
 /// The runtime is whole after it: what it listed is there still, and may be woken.
 #[test]
 fn a_runtime_goes_on_after_a_deadlock() {
