@@ -60,6 +60,7 @@ unsafe impl<'a, 'b, T, L: Limits> RawOperation for ReceivingMany<'a, 'b, T, L> {
     type Owner = Core;
     type With<M: Limits> = ReceivingMany<'a, 'b, T, M>;
     const KIND: Kind = Kind::Receive;
+    const OPERATION: &'static str = "receive of many";
 
     unsafe fn head(this: *mut Self) -> *mut Head {
         // SAFETY: the caller's promise.

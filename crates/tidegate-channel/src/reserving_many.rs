@@ -118,6 +118,7 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for ReservingMany<'a, T, L, 
     type Owner = Core;
     type With<M: Limits> = ReservingMany<'a, T, M, H>;
     const KIND: Kind = Kind::Batch;
+    const OPERATION: &'static str = "reservation of many";
 
     unsafe fn head(this: *mut Self) -> *mut Head {
         // SAFETY: the caller's promise.

@@ -202,6 +202,7 @@ unsafe impl<'a, T, L: Limits, H: Hold, W: Weight> RawOperation for Sending<'a, T
     type Owner = Core;
     type With<M: Limits> = Sending<'a, T, M, H, W>;
     const KIND: Kind = if W::WEIGHED { Kind::Batch } else { Kind::Send };
+    const OPERATION: &'static str = "send";
 
     #[inline(always)]
     unsafe fn head(this: *mut Self) -> *mut Head {

@@ -104,6 +104,7 @@ unsafe impl<'a, T, L: Limits> RawOperation for SendingMany<'a, T, L> {
     type Owner = Core;
     type With<M: Limits> = SendingMany<'a, T, M>;
     const KIND: Kind = Kind::Batch;
+    const OPERATION: &'static str = "send of many";
 
     unsafe fn head(this: *mut Self) -> *mut Head {
         // SAFETY: the caller's promise.

@@ -134,5 +134,5 @@ fn joins_only(local: &Local, task: &Header) -> Option<usize> {
         return None;
     }
     let wait = task.wait.waiting()?;
-    (local.name_of(wait.name) == TASK && !wait.is_limited).then_some(wait.object)
+    (local.names_of(wait.what).1 == TASK && !wait.is_limited).then_some(wait.object)
 }

@@ -5,7 +5,6 @@ use core::panic::Location;
 use std::time::Duration;
 
 use tidegate_wait::origin::Origin;
-use tidegate_wait::waiter::Kind;
 
 use crate::deadlock;
 use crate::handle::Shared;
@@ -170,7 +169,7 @@ impl TaskInfo {
             match task.wait.waiting() {
                 None => TaskState::Elsewhere,
                 Some(wait) => TaskState::Waiting {
-                    object: ObjectInfo::of(local.name_of(wait.name), wait.kind, wait.object, wait.origin),
+                    object: ObjectInfo::of(local.names_of(wait.what), wait.object, wait.origin),
                     since: Duration::from_nanos(local.now_ns().saturating_sub(wait.since)),
                     is_limited: wait.is_limited,
                 },
@@ -189,16 +188,7 @@ impl TaskInfo {
 }
 
 impl ObjectInfo {
-    fn of(kind: &'static str, operation: Kind, id: usize, origin: Origin) -> ObjectInfo {
-        let operation = match operation {
-            Kind::Send => "send",
-            Kind::Receive => "receive",
-            Kind::Permit => "reserve",
-            Kind::Batch => "batch",
-            Kind::Arm => "select",
-            Kind::Wait if kind == deadlock::TASK => "join",
-            Kind::Wait | Kind::Sleep | Kind::Sentinel => "wait",
-        };
+    fn of((operation, kind): (&'static str, &'static str), id: usize, origin: Origin) -> ObjectInfo {
         ObjectInfo { kind, operation, name: origin.name().map(str::to_owned), created: origin.place(), id, task: None }
     }
 }

@@ -82,7 +82,13 @@ fn objects_have_kinds_names_and_places() {
             spawn_local(answer.into_recv()),
             spawn_local(async move { token.cancelled().await }),
             spawn_local(meeting.0.clone().into_send(1)),
-            spawn_local(named.0.clone().into_reserve_many(1)),
+            spawn_local({
+                let many = bounded::<u8>(2);
+                async move {
+                    let _slot = many.0.reserve().await;
+                    drop(many.0.reserve_many(2).await);
+                }
+            }),
         );
         pending::<()>().await;
     }));
@@ -94,6 +100,7 @@ fn objects_have_kinds_names_and_places() {
         ("receive on oneshot channel 0x", here),
         ("wait on cancel token 0x", ""),
         ("send on channel 0x", here),
+        ("reservation of many on channel 0x", here),
     ];
     for (task, (what, place)) in dump.tasks[1..].iter().zip(expected) {
         let text = task.state.to_string();

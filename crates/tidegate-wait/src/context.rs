@@ -14,6 +14,8 @@ use crate::waiter::Kind;
 pub struct WaitInfo {
     /// The kind of operation.
     pub kind: Kind,
+    /// The same, as a dump names it.
+    pub operation: &'static str,
     /// What is waited for, as a dump names it.
     pub owner: &'static str,
     /// Which one: an id that is unique among the living.

@@ -58,8 +58,8 @@ pub(crate) struct Local {
     pace: Cell<u32>,
     /// Since the last look the thread has slept: it says nothing about the pace.
     has_slept: Cell<bool>,
-    /// What is waited for, by the numbers that the tasks' notes have.
-    names: RefCell<Vec<&'static str>>,
+    /// Operations and what they wait for, by the numbers that the tasks' notes have.
+    names: RefCell<Vec<(&'static str, &'static str)>>,
     /// A join has parked since the last search for circles.
     has_new_joins: Cell<bool>,
     circles: Circles,
@@ -129,8 +129,8 @@ impl Local {
     }
 
     /// What the number in a task's note stands for.
-    pub(crate) fn name_of(&self, number: u8) -> &'static str {
-        self.names.borrow().get(usize::from(number)).copied().unwrap_or("something")
+    pub(crate) fn names_of(&self, number: u8) -> (&'static str, &'static str) {
+        self.names.borrow().get(usize::from(number)).copied().unwrap_or(("wait", "something"))
     }
 
     /// Runs `f` as this scheduler's thread.
@@ -443,10 +443,12 @@ impl Hooks for Local {
             return;
         }
         let mut names = self.names.borrow_mut();
-        let known = names.iter().position(|name| ptr::eq(*name, wait.owner));
+        let is =
+            |known: &(&'static str, &'static str)| ptr::eq(known.0, wait.operation) && ptr::eq(known.1, wait.owner);
+        let known = names.iter().position(is);
         let number = known.unwrap_or_else(|| {
             // More kinds than numbers: the last one stands for all of them.
-            names.push(wait.owner);
+            names.push((wait.operation, wait.owner));
             names.len() - 1
         });
         if wait.owner == TASK {

@@ -1,8 +1,8 @@
 //! What a task waits on, by value: three words in its header, written by the park hook, read by a dump.
 //!
 //! ```text
-//! note  63 ......... 16 | 15 ... 8 | 7 .. 4 | 3       2       1          0
-//!       since, in ticks | name     | kind   | LIMITED WAITING REGISTERED QUEUED
+//! note  63 ......... 16 | 15 ... 8 | 3       2       1          0
+//!       since, in ticks | what     | LIMITED WAITING REGISTERED QUEUED
 //! ```
 //! The two lowest flags are the scheduler's; they stand here because these words are its thread's alone.
 
@@ -10,7 +10,6 @@ use core::cell::Cell;
 
 use tidegate_wait::context::WaitInfo;
 use tidegate_wait::origin::Origin;
-use tidegate_wait::waiter::Kind;
 
 /// A tick of `since`: 2^16 ns. 48 bits of them last for 584 years.
 const TICK_BITS: u32 = 16;
@@ -35,9 +34,8 @@ pub(crate) struct Wait {
 /// [`Wait`], read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
-    /// The index of the object's kind in the scheduler's names.
-    pub(crate) name: u8,
-    pub(crate) kind: Kind,
+    /// The index of operation and object in the scheduler's names.
+    pub(crate) what: u8,
     pub(crate) object: usize,
     pub(crate) origin: Origin,
     /// On the scheduler's clock, in ns; not later than the park.
@@ -67,10 +65,10 @@ impl Wait {
 
     /// An operation is parked: since `now`, or since it was noted.
     #[inline]
-    pub(crate) fn park(&self, info: &WaitInfo, name: u8, now: u64) {
-        let what = u64::from(name) << 8 | (info.kind as u64) << 4;
+    pub(crate) fn park(&self, info: &WaitInfo, what: u8, now: u64) {
+        let what = u64::from(what) << 8;
         let before = self.note.get();
-        let same = !info.is_new && self.object.get() == info.object && before & 0xFFF0 == what;
+        let same = !info.is_new && self.object.get() == info.object && before & 0xFF00 == what;
         let since = if same { before & !0xFFFF } else { (now >> TICK_BITS) << 16 };
         let limited = if info.is_limited { LIMITED } else { 0 };
         self.note.set(since | what | before & (QUEUED | REGISTERED) | WAITING | limited);
@@ -82,8 +80,7 @@ impl Wait {
     pub(crate) fn waiting(&self) -> Option<Waiting> {
         let note = self.note.get();
         (note & WAITING != 0).then(|| Waiting {
-            name: (note >> 8) as u8,
-            kind: Kind::from_number((note >> 4 & 0xF) as u8),
+            what: (note >> 8) as u8,
             object: self.object.get(),
             origin: self.origin.get(),
             since: (note >> 16) << TICK_BITS,

@@ -295,6 +295,7 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Join<'a, T, L, H> {
     type Owner = Header;
     type With<M: Limits> = Join<'a, T, M, H>;
     const KIND: Kind = Kind::Wait;
+    const OPERATION: &'static str = "join";
 
     unsafe fn head(this: *mut Self) -> *mut Head {
         // SAFETY: the caller's promise.

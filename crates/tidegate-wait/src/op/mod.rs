@@ -66,6 +66,15 @@ pub unsafe trait RawOperation: Future + Sized {
 
     /// What it waits as.
     const KIND: Kind;
+    /// What a dump calls it.
+    const OPERATION: &'static str = match Self::KIND {
+        Kind::Send => "send",
+        Kind::Receive => "receive",
+        Kind::Permit => "reserve",
+        Kind::Batch => "batch",
+        Kind::Arm => "select",
+        Kind::Wait | Kind::Sleep | Kind::Sentinel => "wait",
+    };
     /// Its own timer stands between its limits and its head, and settles with the earliest limit in time (`Sleep`).
     const OWN_TIMER: bool = false;
 
@@ -216,6 +225,7 @@ unsafe fn report_park<O: RawOperation>(this: *mut O, is_new: bool) {
     let head = unsafe { &*O::head(this) };
     crate::context::parked(|| crate::context::WaitInfo {
         kind: O::KIND,
+        operation: O::OPERATION,
         owner: head.owner_name(),
         object: head.owner().addr(),
         origin: head.owner_origin(),

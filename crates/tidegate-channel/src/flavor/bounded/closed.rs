@@ -78,6 +78,7 @@ unsafe impl<'a, L: Limits> RawOperation for Closed<'a, L> {
     type Owner = Core;
     type With<M: Limits> = Closed<'a, M>;
     const KIND: Kind = Kind::Wait;
+    const OPERATION: &'static str = "wait for the close";
 
     unsafe fn head(this: *mut Self) -> *mut Head {
         // SAFETY: the caller's promise.
