@@ -154,6 +154,32 @@ fn runtimes_end_under_fire() {
     }
 }
 
+/// S4: a task that is woken from another thread during its last poll ends while it stands in the mailbox.
+#[test]
+fn a_task_may_end_in_the_mailbox() {
+    let rt = Runtime::new().unwrap();
+    let mut wakers = Vec::new();
+    rt.block_on(async {
+        for by_value in [true, false, true] {
+            let task = spawn_local(std::future::poll_fn(move |cx| {
+                let waker = cx.waker().clone();
+                let woken = thread::spawn(move || match by_value {
+                    true => waker.wake(),
+                    false => waker.wake_by_ref(),
+                });
+                woken.join().unwrap();
+                std::task::Poll::Ready(cx.waker().clone())
+            }));
+            wakers.push(task.await.unwrap());
+            yield_now().await;
+            assert_eq!(Handle::current().unwrap().dump().tasks.len(), 1);
+        }
+    })
+    .unwrap();
+    drop(rt);
+    wakers.into_iter().for_each(std::task::Waker::wake);
+}
+
 /// A handle of a runtime that is gone does not lead to the one that has its mailbox now.
 #[test]
 fn a_handle_is_its_runtimes_own() {

@@ -70,7 +70,7 @@ fn what_stays_parked_is_reported() {
                 (Kind::Sleep, "sleep"),
                 (Kind::Sleep, "sleep"),
                 (Kind::Wait, "wait queue"),
-                (Kind::Wait, "wait queue"),
+                (Kind::Wait, "cancel token"),
             ];
             assert_eq!(recorder.kinds(), expected.repeat(round));
             assert!(recorder.parks.borrow()[4 * (round - 1)..].iter().all(|wait| wait.is_new == (round == 1)));
