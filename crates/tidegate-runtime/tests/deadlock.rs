@@ -448,6 +448,23 @@ fn a_dump_from_another_thread() {
     assert!(dump.to_string().contains("did not answer"));
 }
 
+/// A task that has waited on something of Tidegate's, and now does not, is not said to.
+#[test]
+fn a_note_ends_with_the_next_poll() {
+    let rt = closed();
+    let (tx, rx) = bounded::<u8>(1);
+    let dump = deadlock(rt.block_on(async {
+        let _task = spawn_local(async move {
+            rx.recv().await.unwrap();
+            pending::<()>().await;
+        });
+        yield_now().await;
+        tx.send(1).await.unwrap();
+        pending::<()>().await;
+    }));
+    assert!(dump.tasks.iter().all(|task| matches!(task.state, TaskState::Elsewhere)), "{dump}");
+}
+
 /// `since` counts from the last park on the object, not from the first.
 #[test]
 fn since_begins_anew_with_each_park() {
