@@ -1,7 +1,8 @@
 //! A storm of operations from many threads, and the oracle afterwards: every value went to exactly one place, and nothing
 //! is left (G1, G2, G6, G7, G8, G9; CASES 10, 12, 14, 17, 18, 19, 27).
 //!
-//! Capacities 0, 1, 2 and 64; sends, also built in place, and receives, tries, blocked waits, waits for the close; time-outs
+//! Capacities 0, 1, 2 and 64, and no limit; sends, also built in place, and receives, tries, blocked waits, waits for the
+//! close; batches both ways; reservations of one slot and of more, permits that are used, kept over a close, dropped; time-outs
 //! on a clock that the test turns and on the system's; tokens; wakers that change; withdrawals, operations dropped unpolled,
 //! parked, delivered; halves dropped and brought back by weak ones, down to the last; both ways to close.
 //!
@@ -22,8 +23,8 @@ use std::time::Duration;
 
 use support::{poll, Rng, Woken};
 use tidegate_channel::{
-    bounded, Operation, OwnedReceiving, OwnedSending, Parked, Receiver, RecvError, SendError, Sender, WeakReceiver,
-    WeakSender,
+    bounded, unbounded, Operation, OwnedPermit, OwnedPermits, OwnedReceiving, OwnedReserving, OwnedReservingMany,
+    OwnedSending, Parked, Receiver, RecvError, ReserveError, SendError, Sender, Unsent, WeakReceiver, WeakSender,
 };
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::{Cancellable, Timed, Unlimited};
@@ -117,6 +118,9 @@ struct Tally {
     withdrawn: usize,
     dropped: usize,
     closes: usize,
+    /// Batches that were sent whole, and in part; batches of more than one that were received.
+    batches: [usize; 3],
+    permits: usize,
 }
 
 impl Tally {
@@ -130,12 +134,15 @@ impl Tally {
         self.withdrawn += other.withdrawn;
         self.dropped += other.dropped;
         self.closes += other.closes;
+        (0..3).for_each(|kind| self.batches[kind] += other.batches[kind]);
+        self.permits += other.permits;
     }
 }
 
 /// What a storm does beside sending and receiving.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Weather {
+    /// `usize::MAX`: no limit.
     cap: usize,
     /// Receives are dropped, too: then values may come back late, and their order is not promised.
     drops: bool,
@@ -151,8 +158,18 @@ type Boxed<R> = Pin<Box<dyn Future<Output = R> + Send>>;
 enum Op {
     Send((usize, usize), Pin<Box<OwnedSending<Value, Limits>>>),
     SendWith((usize, usize), Boxed<Result<(), SendError<Value>>>),
+    SendMany(Vec<(usize, usize)>, Boxed<Result<usize, SendError<Unsent<Value>>>>),
+    Reserve(Pin<Box<OwnedReserving<Value, Limits>>>),
+    ReserveMany(Pin<Box<OwnedReservingMany<Value, Limits>>>),
     Recv(Pin<Box<OwnedReceiving<Value, Limits>>>),
+    RecvMany(Boxed<(Vec<Value>, Result<usize, RecvError>)>),
     Closed(Boxed<()>),
+}
+
+/// Reserved slots.
+enum Slots {
+    One(OwnedPermit<Value>),
+    Many(OwnedPermits<Value>),
 }
 
 struct Pending {
@@ -176,7 +193,26 @@ struct Worker {
     close: Option<Parked>,
     last: [Option<usize>; THREADS],
     pending: Vec<Pending>,
+    slots: Vec<Slots>,
     tally: Tally,
+}
+
+/// What became of a batch: the first so many were sent, the others came back in order.
+fn settle_batch(book: &Book, ids: &[(usize, usize)], end: Result<usize, SendError<Unsent<Value>>>) -> usize {
+    let (sent, rest) = match end {
+        Ok(sent) => (sent, Vec::new()),
+        Err(error) => {
+            let unsent = error.into_inner();
+            (unsent.sent, unsent.rest)
+        }
+    };
+    assert_eq!(sent + rest.len(), ids.len(), "a batch is whole");
+    ids[..sent].iter().for_each(|id| book.mark(id.0, id.1, SENT));
+    for (value, id) in rest.iter().zip(&ids[sent..]) {
+        assert_eq!(value.id(), *id, "another value came back");
+        value.mark(RETURNED);
+    }
+    sent
 }
 
 impl Worker {
@@ -199,6 +235,57 @@ impl Worker {
                 value.mark(RETURNED);
             }
         }
+    }
+
+    fn sent_many(&mut self, ids: &[(usize, usize)], end: Result<usize, SendError<Unsent<Value>>>) {
+        let is_whole = end.is_ok();
+        let sent = settle_batch(&self.book, ids, end);
+        self.tally.batches[0] += usize::from(is_whole);
+        self.tally.batches[1] += usize::from(!is_whole && sent > 0);
+    }
+
+    fn received_many(&mut self, values: Vec<Value>, end: Result<usize, RecvError>) {
+        match end {
+            Ok(received) => assert_eq!(received, values.len()),
+            Err(end) => {
+                assert!(values.is_empty());
+                return self.received(Err(end));
+            }
+        }
+        self.tally.batches[2] += usize::from(values.len() > 1);
+        values.into_iter().for_each(|value| self.received(Ok(value)));
+    }
+
+    fn reserved<P>(&mut self, end: Result<P, ReserveError>, slots: impl FnOnce(P) -> Slots) {
+        match end {
+            Ok(permit) => self.slots.push(slots(permit)),
+            Err(ReserveError::TimedOut) => self.tally.timed_out += 1,
+            Err(ReserveError::Cancelled) => self.tally.cancelled += 1,
+            Err(_) => self.tally.refused += 1,
+        }
+    }
+
+    /// Uses one of the reserved slots, or gives some back.
+    fn use_slot(&mut self) {
+        let Some(at) = (!self.slots.is_empty()).then(|| self.rng.below(self.slots.len())) else { return };
+        let slots = self.slots.swap_remove(at);
+        if self.rng.below(4) == 0 {
+            return drop(slots);
+        }
+        let value = self.value();
+        let id = value.id();
+        self.tally.permits += 1;
+        let end = match slots {
+            Slots::One(permit) => permit.send(value),
+            Slots::Many(mut permits) => {
+                let end = permits.send(value);
+                if !permits.is_empty() {
+                    self.slots.push(Slots::Many(permits));
+                }
+                end
+            }
+        };
+        self.sent(id, end);
     }
 
     fn received(&mut self, end: Result<Value, RecvError>) {
@@ -235,6 +322,25 @@ impl Worker {
                     id,
                     Box::pin(async move { tx.send_with(|| value).cancel_on(&token).timeout(limit).await }),
                 ),
+                1 => {
+                    let values: Vec<_> =
+                        std::iter::once(value).chain((0..self.rng.below(5)).map(|_| self.value())).collect();
+                    let ids = values.iter().map(Value::id).collect();
+                    Op::SendMany(
+                        ids,
+                        Box::pin(async move { tx.send_many(values).cancel_on(&token).timeout(limit).await }),
+                    )
+                }
+                // What a permit sends passes the parked by: no order of one sender.
+                2 if self.weather.drops => {
+                    value.mark(RETURNED);
+                    Op::Reserve(Box::pin(tx.into_reserve().cancel_on_owned(token).timeout(limit)))
+                }
+                3 if self.weather.drops => {
+                    value.mark(RETURNED);
+                    let many = 1 + self.rng.below(self.weather.cap.clamp(1, 5));
+                    Op::ReserveMany(Box::pin(tx.into_reserve_many(many).cancel_on_owned(token).timeout(limit)))
+                }
                 _ => Op::Send(id, Box::pin(tx.into_send(value).cancel_on_owned(token).timeout(limit))),
             })
         } else {
@@ -243,6 +349,14 @@ impl Worker {
                 0 => Op::Closed(Box::pin(
                     async move { rx.closed().cancel_on(&token).timeout(limit).await.unwrap_or(()) },
                 )),
+                1 => {
+                    let most = 1 + self.rng.below(5);
+                    Op::RecvMany(Box::pin(async move {
+                        let mut values = Vec::new();
+                        let end = rx.recv_many(&mut values, most).cancel_on(&token).timeout(limit).await;
+                        (values, end)
+                    }))
+                }
                 _ => Op::Recv(Box::pin(rx.into_recv().cancel_on_owned(token).timeout(limit))),
             })
         }
@@ -261,8 +375,27 @@ impl Worker {
                 Poll::Ready(end) => return self.sent(*id, end),
                 Poll::Pending => {}
             },
+            Op::SendMany(ids, send) => match poll(send.as_mut(), waker) {
+                Poll::Ready(end) => {
+                    let ids = std::mem::take(ids);
+                    return self.sent_many(&ids, end);
+                }
+                Poll::Pending => {}
+            },
+            Op::Reserve(reserve) => match poll(reserve.as_mut(), waker) {
+                Poll::Ready(end) => return self.reserved(end, Slots::One),
+                Poll::Pending => {}
+            },
+            Op::ReserveMany(reserve) => match poll(reserve.as_mut(), waker) {
+                Poll::Ready(end) => return self.reserved(end, Slots::Many),
+                Poll::Pending => {}
+            },
             Op::Recv(receive) => match poll(receive.as_mut(), waker) {
                 Poll::Ready(end) => return self.received(end),
+                Poll::Pending => {}
+            },
+            Op::RecvMany(receive) => match poll(receive.as_mut(), waker) {
+                Poll::Ready((values, end)) => return self.received_many(values, end),
                 Poll::Pending => {}
             },
             Op::Closed(closed) => match poll(closed.as_mut(), waker) {
@@ -275,7 +408,7 @@ impl Worker {
 
     /// In order means: one receive at a time.
     fn may_receive(&self) -> bool {
-        self.weather.drops || !self.pending.iter().any(|pending| matches!(pending.op, Op::Recv(_)))
+        self.weather.drops || !self.pending.iter().any(|pending| matches!(pending.op, Op::Recv(_) | Op::RecvMany(_)))
     }
 
     fn take(&mut self) -> Option<Pending> {
@@ -337,7 +470,7 @@ impl Worker {
         self.tally.operations += 1;
         // A blocked wait on the system's clock is slow.
         let blocks = !self.weather.system_clock || self.rng.below(16) == 0;
-        match self.rng.below(17) {
+        match self.rng.below(19) {
             0 | 1 => {
                 let Some(tx) = &self.tx else { return };
                 let value = self.value();
@@ -365,7 +498,7 @@ impl Worker {
                 }
             }
             9 | 10 => match self.take() {
-                Some(pending) if self.weather.drops || !matches!(pending.op, Op::Recv(..)) => {
+                Some(pending) if self.weather.drops || !matches!(pending.op, Op::Recv(..) | Op::RecvMany(..)) => {
                     let withdraw = self.rng.below(2) == 0;
                     self.give_up(pending.op, withdraw);
                 }
@@ -400,6 +533,7 @@ impl Worker {
                 old.cancel();
             }
             15 => self.withdraw_built(),
+            16 | 17 => self.use_slot(),
             _ => self.clock.advance(MS / 2),
         }
     }
@@ -421,13 +555,15 @@ impl Worker {
             true => steps(),
             false => clock.enter(steps),
         }
+        // What is still reserved goes to the line.
+        drop(self.slots);
         (self.pending, self.tally)
     }
 }
 
 fn storm(seed: u64, weather: Weather, ops: usize) -> Tally {
-    let (tx, rx) = bounded(weather.cap);
-    let book = Book::new(2 * ops + 64);
+    let (tx, rx) = if weather.cap == usize::MAX { unbounded() } else { bounded(weather.cap) };
+    let book = Book::new(4 * ops + 64);
     let clock = Arc::new(ManualClock::new());
     let tokens = Arc::new(Mutex::new((0..4).map(|_| CancelToken::new()).collect::<Vec<_>>()));
     let weak = (tx.downgrade(), rx.downgrade());
@@ -444,6 +580,7 @@ fn storm(seed: u64, weather: Weather, ops: usize) -> Tally {
         close: weather.close.filter(|_| id as u64 == seed % THREADS as u64),
         last: [None; THREADS],
         pending: Vec::new(),
+        slots: Vec::new(),
         tally: Tally::default(),
     });
     let workers: Vec<_> = workers.collect();
@@ -455,10 +592,10 @@ fn storm(seed: u64, weather: Weather, ops: usize) -> Tally {
         let workers: Vec<_> = workers.into_iter().map(|worker| scope.spawn(move || worker.run(ops))).collect();
         // Blocked waits end by time: somebody must turn the clock while all others block.
         scope.spawn(move || {
-            let extra = if weather.drops || weather.close.is_some() { THREADS * 16 } else { 0 };
+            let extra = if weather.drops || weather.close.is_some() { THREADS * 64 } else { 0 };
             while !over.load(SeqCst) {
                 clock.advance(MS);
-                assert!(tx.is_none_or(|tx| tx.len() <= weather.cap + extra));
+                assert!(tx.is_none_or(|tx| tx.len() <= weather.cap.saturating_add(extra)));
                 // Miri would run little else.
                 if cfg!(miri) {
                     std::thread::sleep(MS);
@@ -489,13 +626,15 @@ fn storm(seed: u64, weather: Weather, ops: usize) -> Tally {
 
 /// After the storm: who has ended was woken; who has not is rightly parked; then everything goes.
 fn settle(
-    pending: Vec<Pending>,
+    mut pending: Vec<Pending>,
     halves: Option<(Sender<Value>, Receiver<Value>)>,
     clock: &ManualClock,
     book: &Arc<Book>,
 ) {
     let (mut sends, mut receives, mut late) = (0, 0, 0);
     let is_closed = halves.as_ref().is_some_and(|(tx, _)| tx.is_closed());
+    // A reservation that was granted keeps receivers from seeing the end.
+    pending.sort_by_key(|pending| !matches!(pending.op, Op::Reserve(_) | Op::ReserveMany(_)));
     for mut pending in pending {
         let waker = &pending.waker;
         let mark = |id: (usize, usize), end: Result<(), SendError<Value>>| match end {
@@ -505,14 +644,23 @@ fn settle(
         let over = clock.enter(|| match &mut pending.op {
             Op::Send(id, send) => poll(send.as_mut(), waker).map(|end| mark(*id, end)),
             Op::SendWith(id, send) => poll(send.as_mut(), waker).map(|end| mark(*id, end)),
+            Op::SendMany(ids, send) => poll(send.as_mut(), waker).map(|end| drop(settle_batch(book, ids, end))),
+            Op::Reserve(reserve) => poll(reserve.as_mut(), waker).map(drop),
+            Op::ReserveMany(reserve) => poll(reserve.as_mut(), waker).map(drop),
             Op::Recv(receive) => poll(receive.as_mut(), waker).map(|end| end.map_or((), |value| value.mark(RECEIVED))),
+            Op::RecvMany(receive) => {
+                poll(receive.as_mut(), waker).map(|(values, _)| values.iter().for_each(|value| value.mark(RECEIVED)))
+            }
             Op::Closed(closed) => poll(closed.as_mut(), waker),
         });
         match (&pending.op, over, &halves) {
             (_, Poll::Ready(()), _) => assert!(pending.woken.count() > pending.seen, "ended, and not woken"),
             // The room, or the value, that the others leave behind was given on while they were looked at.
-            (Op::Send(..) | Op::SendWith(..), _, Some((tx, _))) => sends += usize::from(!tx.is_full()),
-            (Op::Recv(_), _, Some((_, rx))) => receives += usize::from(!rx.is_empty()),
+            (Op::Send(..) | Op::SendWith(..) | Op::SendMany(..), _, Some((tx, _))) => {
+                sends += usize::from(!tx.is_full())
+            }
+            (Op::Reserve(_) | Op::ReserveMany(_), _, Some((tx, _))) => sends += usize::from(!tx.is_full()),
+            (Op::Recv(_) | Op::RecvMany(_), _, Some((_, rx))) => receives += usize::from(!rx.is_empty()),
             _ => {}
         }
         late += usize::from(is_closed && over.is_pending());
@@ -566,9 +714,16 @@ fn storms(cap: usize) {
         }
     }
     eprintln!("capacity {cap}: {seed} storms, {tally:?}");
-    let Tally { operations, sent, received, timed_out, cancelled, refused, withdrawn, dropped, closes } = tally;
-    let all = [operations, sent, received, timed_out, cancelled, refused, withdrawn, dropped, closes];
-    assert!(cfg!(miri) || all.into_iter().all(|count| count > 0), "some of it never happened: {tally:?}");
+    let Tally { operations, sent, received, timed_out, cancelled, refused, withdrawn, dropped, .. } = tally;
+    let (is_bounded, has_slots) = (cap != usize::MAX, cap != 0);
+    let only = |possible: bool, count: usize| if possible { count } else { 1 };
+    let all = [
+        [operations, sent, received, timed_out],
+        [cancelled, refused, only(is_bounded, withdrawn), dropped],
+        [tally.closes, only(has_slots, tally.permits), tally.batches[0], only(is_bounded, tally.batches[1])],
+        [tally.batches[2], 1, 1, 1],
+    ];
+    assert!(cfg!(miri) || all.as_flattened().iter().all(|count| *count > 0), "some of it never happened: {tally:?}");
 }
 
 #[test]
@@ -589,4 +744,9 @@ fn with_two_slots() {
 #[test]
 fn with_many_slots() {
     storms(64);
+}
+
+#[test]
+fn without_a_limit() {
+    storms(usize::MAX);
 }
