@@ -644,7 +644,9 @@ fn settle(
         let over = clock.enter(|| match &mut pending.op {
             Op::Send(id, send) => poll(send.as_mut(), waker).map(|end| mark(*id, end)),
             Op::SendWith(id, send) => poll(send.as_mut(), waker).map(|end| mark(*id, end)),
-            Op::SendMany(ids, send) => poll(send.as_mut(), waker).map(|end| drop(settle_batch(book, ids, end))),
+            Op::SendMany(ids, send) => poll(send.as_mut(), waker).map(|end| {
+                settle_batch(book, ids, end);
+            }),
             Op::Reserve(reserve) => poll(reserve.as_mut(), waker).map(drop),
             Op::ReserveMany(reserve) => poll(reserve.as_mut(), waker).map(drop),
             Op::Recv(receive) => poll(receive.as_mut(), waker).map(|end| end.map_or((), |value| value.mark(RECEIVED))),

@@ -272,7 +272,7 @@ fn a_sleeper_of_another_thread_wakes_a_task() {
         let mut receivers = Vec::new();
         for (sender, receiver) in rx {
             tx.push(sender);
-            receivers.push(spawn_local(async move { receiver.recv().timeout(1000 * MS).await.unwrap() }));
+            receivers.push(spawn_local(async move { receiver.recv().timeout(60_000 * MS).await.unwrap() }));
         }
         let threads: Vec<_> = tx
             .into_iter()

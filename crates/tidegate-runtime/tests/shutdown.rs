@@ -23,7 +23,9 @@ fn jobs_run_elsewhere_and_are_joined() {
         let there = spawn_blocking(|| thread::current().id()).await.unwrap();
         assert_ne!(there, here);
         assert!(spawn_blocking(|| panic!("a job")).await.unwrap_err().is_panic());
-        assert!(spawn_blocking(|| thread::sleep(20 * MS)).timeout(MS).await.unwrap_err().is_timeout());
+        let (release, gate) = mpsc::channel::<()>();
+        assert!(spawn_blocking(move || gate.recv()).timeout(MS).await.unwrap_err().is_timeout());
+        release.send(()).unwrap();
         // In a job there is no runtime, but a handle goes along.
         let handle = Handle::current().unwrap();
         let nested = spawn_blocking(move || {
