@@ -16,6 +16,8 @@ pub(crate) use tidegate::Tidegate;
 /// A runtime, as its own documentation says to use it.
 pub(crate) trait Host: 'static {
     const NAME: &'static str;
+    /// May one task have a million wakers?
+    const MANY_WAKERS: bool = true;
     type Handle<T: 'static>: 'static;
 
     /// Makes a runtime, runs `future` and drops the runtime.

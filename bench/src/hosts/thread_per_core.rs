@@ -10,6 +10,8 @@ pub(crate) struct Glommio;
 
 impl Host for Glommio {
     const NAME: &'static str = "glommio";
+    // It counts them in 16 bits, and panics beyond.
+    const MANY_WAKERS: bool = false;
     type Handle<T: 'static> = glommio::Task<T>;
 
     fn run<F: Future + 'static>(future: F) -> Result<F::Output, Failure> {

@@ -131,6 +131,71 @@ fn a_run_begins_with_what_is_due() {
     assert!(place <= Some(1), "{place:?}");
 }
 
+/// All that is due at one look wakes before a task runs, however many there are: on the system's clock, too.
+#[test]
+fn all_that_is_due_precedes_tasks() {
+    let rt = Runtime::new().unwrap();
+    let log = Rc::new(std::cell::RefCell::new(Vec::new()));
+    let n = 200;
+    rt.block_on(async {
+        let at = Instant::now() + Duration::from_millis(if cfg!(miri) { 3000 } else { 50 });
+        let tasks: Vec<_> = (0..n)
+            .map(|number| {
+                let log = log.clone();
+                spawn_local(async move {
+                    tidegate_wait::timer::sleep_until(at).await;
+                    log.borrow_mut().push(number);
+                    let child = log.clone();
+                    spawn_local(async move { child.borrow_mut().push(1000 + number) }).detach();
+                })
+            })
+            .collect();
+        yield_now().await;
+        // All of them are due when the clock is looked at again.
+        std::thread::sleep(at.saturating_duration_since(Instant::now()) + MS);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        yield_now().await;
+    })
+    .unwrap();
+    let expected: Vec<_> = (0..n).chain(1000..1000 + n).collect();
+    assert_eq!(*log.borrow(), expected);
+}
+
+/// A waker that uses an operation has a budget, also if the task that was polled last has none left.
+#[test]
+fn a_waker_has_a_budget() {
+    struct Sends(tidegate_channel::Sender<u32>, std::sync::atomic::AtomicBool);
+    impl std::task::Wake for Sends {
+        fn wake(self: std::sync::Arc<Self>) {
+            let sent = tidegate_wait::op::poll_once(std::pin::pin!(self.0.send(1))).is_ready();
+            self.1.store(sent, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+    let rt = Runtime::new().unwrap();
+    let (tx, _rx) = unbounded();
+    let sends = std::sync::Arc::new(Sends(tx.clone(), false.into()));
+    rt.block_on(async {
+        let mut first = Box::pin(sleep(2 * MS));
+        let waker = sends.clone().into();
+        let mut cx = std::task::Context::from_waker(&waker);
+        assert!(std::future::Future::poll(first.as_mut(), &mut cx).is_pending());
+        let second = spawn_local(sleep(5 * MS));
+        // The last to be polled before the timers fire, with nothing left.
+        let greedy = spawn_local(poll_fn(move |_| {
+            let used =
+                (0..).take_while(|_| tidegate_wait::op::poll_once(std::pin::pin!(tx.send(0))).is_ready()).count();
+            assert_eq!(used, 128);
+            Poll::<()>::Pending
+        }));
+        second.await.unwrap();
+        greedy.abort();
+    })
+    .unwrap();
+    assert!(sends.1.load(std::sync::atomic::Ordering::Relaxed));
+}
+
 /// A waker that polls a sleep, which arms an earlier timer, while the wheel is being turned.
 #[test]
 fn a_timer_that_is_armed_by_a_waker() {
