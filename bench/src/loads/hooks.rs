@@ -11,10 +11,6 @@ struct NoHooks;
 
 impl Hooks for NoHooks {
     fn parked(&self, _: WaitInfo) {}
-
-    fn spend(&self) -> bool {
-        true
-    }
 }
 
 struct NoTurner;

@@ -33,10 +33,6 @@ pub trait Hooks {
     /// An operation of the current task is parked: since now, or still, after a poll that did not end it. Called outside
     /// all locks; must not panic.
     fn parked(&self, wait: WaitInfo);
-
-    /// Takes one unit of the current poll's budget. False: it is used up, and the operation yields once although it
-    /// could go on.
-    fn spend(&self) -> bool;
 }
 
 /// How many threads are inside [`enter`]: zero in a process without a runtime of ours. A plain atomic even under loom:
@@ -45,21 +41,33 @@ static ENTERED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize:
 
 struct Context {
     wheel: Cell<*const Wheel>,
+    /// How many operations may begin in the current poll; MAX: no limit. A cell, not a hook: an operation that is ready
+    /// asks for nothing else.
+    budget: Cell<u32>,
     hooks: Cell<Option<*const dyn Hooks>>,
 }
 
 #[cfg(not(loom))]
 std::thread_local! {
-    static CONTEXT: Context = const { Context { wheel: Cell::new(core::ptr::null()), hooks: Cell::new(None) } };
+    static CONTEXT: Context = const { Context {
+        wheel: Cell::new(core::ptr::null()),
+        budget: Cell::new(u32::MAX),
+        hooks: Cell::new(None),
+    } };
 }
 #[cfg(loom)]
 loom::thread_local! {
-    static CONTEXT: Context = Context { wheel: Cell::new(core::ptr::null()), hooks: Cell::new(None) };
+    static CONTEXT: Context = Context {
+        wheel: Cell::new(core::ptr::null()),
+        budget: Cell::new(u32::MAX),
+        hooks: Cell::new(None),
+    };
 }
 
 /// Puts the thread's former context back, on unwinding too.
 struct Restore {
     wheel: *const Wheel,
+    budget: u32,
     hooks: Option<*const dyn Hooks>,
 }
 
@@ -67,6 +75,7 @@ impl Drop for Restore {
     fn drop(&mut self) {
         CONTEXT.with(|context| {
             context.wheel.set(self.wheel);
+            context.budget.set(self.budget);
             context.hooks.set(self.hooks);
         });
         // Ordering: Relaxed; this thread's own thread-local holds what matters.
@@ -79,13 +88,21 @@ pub fn enter<R>(wheel: &Wheel, hooks: &dyn Hooks, f: impl FnOnce() -> R) -> R {
     let hooks: *const dyn Hooks = hooks;
     // SAFETY: only the lifetime is forgotten; `Restore` takes the pointer away before `f`'s caller can end it.
     let hooks: *const (dyn Hooks + 'static) = unsafe { core::mem::transmute(hooks) };
-    set(wheel, Some(hooks), f)
+    set(wheel, Some(hooks), u32::MAX, f)
 }
 
-/// Runs `f` with another wheel and the hooks as they are.
+/// Sets how many operations may begin on this thread, inside [`enter`], until this is called again: then each yields once,
+/// although it could go on. For the beginning of each poll; `u32::MAX`, and at the beginning of `enter`: as many as they
+/// like.
+#[inline(always)]
+pub fn refill(budget: u32) {
+    CONTEXT.with(|context| context.budget.set(budget));
+}
+
+/// Runs `f` with another wheel; hooks and budget as they are.
 pub(crate) fn with_wheel<R>(wheel: &Wheel, f: impl FnOnce() -> R) -> R {
-    let hooks = CONTEXT.with(|context| context.hooks.get());
-    set(wheel, hooks, f)
+    let (hooks, budget) = CONTEXT.with(|context| (context.hooks.get(), context.budget.get()));
+    set(wheel, hooks, budget, f)
 }
 
 /// Runs `f` without a runtime's wheel and hooks: for a wait that blocks the thread inside a task.
@@ -94,16 +111,19 @@ pub(crate) fn without_hooks<R>(f: impl FnOnce() -> R) -> R {
         true => {
             // The wheel of a runtime is turned by the thread that blocks here; a manual clock's is not.
             let (wheel, hooks) = CONTEXT.with(|context| (context.wheel.get(), context.hooks.get()));
-            set(if hooks.is_some() { core::ptr::null() } else { wheel }, None, f)
+            set(if hooks.is_some() { core::ptr::null() } else { wheel }, None, u32::MAX, f)
         }
         false => f(),
     }
 }
 
-fn set<R>(wheel: *const Wheel, hooks: Option<*const dyn Hooks>, f: impl FnOnce() -> R) -> R {
+fn set<R>(wheel: *const Wheel, hooks: Option<*const dyn Hooks>, budget: u32, f: impl FnOnce() -> R) -> R {
     ENTERED.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
-    let _restore =
-        CONTEXT.with(|context| Restore { wheel: context.wheel.replace(wheel), hooks: context.hooks.replace(hooks) });
+    let _restore = CONTEXT.with(|context| Restore {
+        wheel: context.wheel.replace(wheel),
+        budget: context.budget.replace(budget),
+        hooks: context.hooks.replace(hooks),
+    });
     f()
 }
 
@@ -131,15 +151,23 @@ pub(crate) fn parked(info: impl FnOnce() -> WaitInfo) {
     }
 }
 
-/// The budget hook. False: yield once.
+/// Takes one unit of the budget. False: there is none; yield once.
 #[inline(always)]
 pub(crate) fn spend() -> bool {
-    !is_entered() || call(|hooks| hooks.spend()).unwrap_or(true)
+    !is_entered() || CONTEXT.with(|context| spend_of(&context.budget))
 }
 
-#[cold]
-fn call<R>(f: impl FnOnce(&dyn Hooks) -> R) -> Option<R> {
-    let hooks = CONTEXT.with(|context| context.hooks.get())?;
-    // SAFETY: as in `with_current_wheel`.
-    Some(f(unsafe { &*hooks }))
+#[inline(always)]
+fn spend_of(budget: &Cell<u32>) -> bool {
+    let left = budget.get();
+    // MAX is no count.
+    budget.set(left.saturating_sub(u32::from(left != u32::MAX)));
+    left != 0
+}
+
+fn call(f: impl FnOnce(&dyn Hooks)) {
+    if let Some(hooks) = CONTEXT.with(|context| context.hooks.get()) {
+        // SAFETY: as in `with_current_wheel`.
+        f(unsafe { &*hooks });
+    }
 }

@@ -2,14 +2,14 @@
 
 mod support;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use support::{poll, Woken};
 use tidegate_wait::cancel::CancelToken;
-use tidegate_wait::context::{enter, Hooks, WaitInfo};
+use tidegate_wait::context::{enter, refill, Hooks, WaitInfo};
 use tidegate_wait::op::poll_once;
 use tidegate_wait::timer::{sleep, ManualClock};
 use tidegate_wait::wait_queue::WaitQueue;
@@ -21,28 +21,15 @@ const MS: Duration = Duration::from_millis(1);
 #[derive(Default)]
 struct Recorder {
     parks: RefCell<Vec<WaitInfo>>,
-    spent: Cell<usize>,
-    budget: Cell<usize>,
 }
 
 impl Hooks for Recorder {
     fn parked(&self, wait: WaitInfo) {
         self.parks.borrow_mut().push(wait);
     }
-
-    fn spend(&self) -> bool {
-        self.spent.set(self.spent.get() + 1);
-        let left = self.budget.get();
-        self.budget.set(left.saturating_sub(1));
-        left > 0
-    }
 }
 
 impl Recorder {
-    fn with_budget(budget: usize) -> Recorder {
-        Recorder { budget: Cell::new(budget), ..Recorder::default() }
-    }
-
     fn kinds(&self) -> Vec<(Kind, &'static str)> {
         self.parks.borrow().iter().map(|wait| (wait.kind, wait.owner)).collect()
     }
@@ -53,7 +40,7 @@ impl Recorder {
 #[test]
 fn what_stays_parked_is_reported() {
     let clock = ManualClock::new();
-    let recorder = Recorder::with_budget(usize::MAX);
+    let recorder = Recorder::default();
     let queue = WaitQueue::<()>::new();
     let token = CancelToken::new();
     enter(clock.wheel(), &recorder, || {
@@ -96,18 +83,18 @@ fn a_spent_budget_yields_once() {
     let recorder = Recorder::default();
     enter(clock.wheel(), &recorder, || {
         let (woken, waker) = Woken::new();
+        refill(0);
         let mut due = pin!(sleep(Duration::ZERO));
         assert!(poll(due.as_mut(), &waker).is_pending());
         assert_eq!((woken.count(), clock.armed()), (1, 0));
-        recorder.budget.set(1);
+        refill(1);
         assert!(poll(due.as_mut(), &waker).is_ready());
-        assert_eq!(recorder.spent.get(), 2);
         // A relative sleep counts from the poll that parks.
         let mut nap = pin!(sleep(MS));
         assert!(poll(nap.as_mut(), &waker).is_pending());
         assert_eq!((woken.count(), clock.armed()), (2, 0));
         clock.advance(MS);
-        recorder.budget.set(1);
+        refill(1);
         assert!(poll(nap.as_mut(), &waker).is_pending());
         assert_eq!((woken.count(), clock.armed()), (2, 1));
         // What waits and what has ended asks for no budget.
@@ -115,12 +102,16 @@ fn a_spent_budget_yields_once() {
         clock.advance(MS);
         assert!(poll(nap.as_mut(), &waker).is_ready());
         assert!(poll(nap.as_mut(), &waker).is_ready());
-        assert_eq!(recorder.spent.get(), 4);
+        assert_eq!(woken.count(), 3, "its end, and no yield");
         // G8: cancelled already wins, without budget, too.
         let token = CancelToken::new();
         token.cancel();
         assert!(poll(pin!(sleep(MS).cancel_on(&token)), &waker).is_ready());
-        assert_eq!(recorder.spent.get(), 4);
+        // As many as they like.
+        refill(u32::MAX);
+        (0..1000).for_each(|_| assert!(poll(pin!(sleep(Duration::ZERO)), &waker).is_ready()));
+        refill(u32::MAX - 1);
+        (0..1000).for_each(|_| assert!(poll(pin!(sleep(Duration::ZERO)), &waker).is_ready()));
     });
 }
 
@@ -141,11 +132,12 @@ fn hooks_are_the_threads_own() {
     assert!(park_here());
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         enter(clock.wheel(), &recorder, || {
+            refill(0);
             assert!(elsewhere());
-            assert_eq!(recorder.spent.get(), 0);
+            assert_eq!(recorder.kinds().len(), 0);
             assert!(park_here(), "without budget");
-            assert_eq!((recorder.spent.get(), recorder.kinds().len()), (1, 0));
-            recorder.budget.set(2);
+            assert_eq!(recorder.kinds().len(), 0);
+            refill(2);
             assert!(park_here());
             let other = ManualClock::new();
             other.enter(|| {
@@ -153,13 +145,15 @@ fn hooks_are_the_threads_own() {
                 assert!(poll_once(nap.as_mut()).is_pending());
                 assert_eq!((other.armed(), clock.armed()), (1, 0));
             });
-            assert_eq!((recorder.spent.get(), recorder.kinds().len()), (3, 2));
+            assert_eq!(recorder.kinds().len(), 2);
+            assert!(park_here(), "what was spent there is spent here");
+            refill(0);
             support::quiet_panic();
         })
     }));
     std::mem::forget(unwound.expect_err("it panics"));
     assert!(park_here());
-    assert_eq!((recorder.spent.get(), recorder.kinds().len()), (3, 2), "left again, on unwinding too");
+    assert_eq!((queue.parked(), recorder.kinds().len()), (0, 3), "left again, on unwinding too");
 }
 
 /// G9: an operation that parked in one context may be polled and dropped in another.

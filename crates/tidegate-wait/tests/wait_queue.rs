@@ -350,18 +350,16 @@ fn enter_keeps_what_it_ends_with() {
 #[test]
 fn enter_parks_whatever_the_budget() {
     // An operation that yields for its budget is not parked; who tests a condition after `enter` must be.
-    use tidegate_wait::context::{enter, Hooks, WaitInfo};
+    use tidegate_wait::context::{enter, refill, Hooks, WaitInfo};
     struct Spent(AtomicUsize);
     impl Hooks for Spent {
         fn parked(&self, _: WaitInfo) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
-        fn spend(&self) -> bool {
-            false
-        }
     }
     let (clock, hooks) = (ManualClock::new(), Spent(AtomicUsize::new(0)));
     enter(clock.wheel(), &hooks, || {
+        refill(0);
         let queue = WaitQueue::<u32>::new();
         let mut park = pin!(queue.park());
         let (woken, waker) = Woken::new();

@@ -25,10 +25,6 @@ struct NoHooks;
 
 impl Hooks for NoHooks {
     fn parked(&self, _: WaitInfo) {}
-
-    fn spend(&self) -> bool {
-        true
-    }
 }
 
 fn wheel() -> (Arc<Told>, Wheel) {

@@ -17,7 +17,7 @@ use core::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_wait::context::{Hooks, WaitInfo};
+use tidegate_wait::context::{refill, Hooks, WaitInfo};
 use tidegate_wait::timer::Next;
 
 use super::queue::{Registry, RunQueue};
@@ -47,7 +47,6 @@ pub(crate) struct Local {
     current: Cell<*const Header>,
     /// When a shutdown is over.
     until: Cell<Option<Instant>>,
-    budget: Cell<u32>,
     time: Time,
     /// The time of the last look.
     now: Cell<u64>,
@@ -59,12 +58,20 @@ pub(crate) struct Local {
     /// Since the last look the thread has slept: it says nothing about the pace.
     has_slept: Cell<bool>,
     /// Operations and what they wait for, by the numbers that the tasks' notes have.
-    names: RefCell<Vec<(&'static str, &'static str)>>,
+    names: RefCell<Vec<Name>>,
     /// A join has parked since the last search for circles.
     has_new_joins: Cell<bool>,
     circles: Circles,
     /// When to search again; MAX: after the next join that parks.
     next_search: Cell<u64>,
+}
+
+/// An operation and what it waits for.
+#[derive(Clone, Copy, Debug)]
+struct Name {
+    operation: &'static str,
+    owner: &'static str,
+    is_join: bool,
 }
 
 /// Why there is nothing to go on with.
@@ -88,7 +95,6 @@ impl Local {
             tasks: Registry::new(),
             current: Cell::new(ptr::null()),
             until: Cell::new(None),
-            budget: Cell::new(BUDGET),
             time,
             now: Cell::new(now),
             due: Cell::new(0),
@@ -130,7 +136,34 @@ impl Local {
 
     /// What the number in a task's note stands for.
     pub(crate) fn names_of(&self, number: u8) -> (&'static str, &'static str) {
-        self.names.borrow().get(usize::from(number)).copied().unwrap_or(("wait", "something"))
+        let names = self.names.borrow();
+        names.get(usize::from(number)).map_or(("wait", "something"), |name| (name.operation, name.owner))
+    }
+
+    /// The number for a task's note, and whether it is that of a join. By the texts' addresses: a text that stands in two
+    /// places has two numbers.
+    #[inline]
+    fn number_of(&self, wait: &WaitInfo) -> (u8, bool) {
+        let wanted = (wait.operation.as_ptr(), wait.owner.as_ptr());
+        let names = self.names.borrow();
+        let known = names.iter().position(|name| (name.operation.as_ptr(), name.owner.as_ptr()) == wanted);
+        if let Some(number) = known {
+            return (number as u8, names[number].is_join);
+        }
+        drop(names);
+        self.number_anew(wait)
+    }
+
+    #[cold]
+    fn number_anew(&self, wait: &WaitInfo) -> (u8, bool) {
+        let is_join = wait.owner == TASK;
+        let mut names = self.names.borrow_mut();
+        // There are not so many kinds; the last number would stand for all that are left.
+        if names.len() < usize::from(u8::MAX) {
+            names.push(Name { operation: wait.operation, owner: wait.owner, is_join });
+            return ((names.len() - 1) as u8, is_join);
+        }
+        (u8::MAX, is_join)
     }
 
     /// Runs `f` as this scheduler's thread.
@@ -264,10 +297,12 @@ impl Local {
             match (*task).state.start() {
                 Start::Poll => {
                     self.current.set(task);
-                    self.budget.set(BUDGET);
+                    refill(BUDGET);
                     (*task).wait.clear(WAITING);
                     let ended = Header::poll(task);
                     self.current.set(ptr::null());
+                    // Wakers and reports have no limit: nobody would go on after their yield.
+                    refill(u32::MAX);
                     if ended {
                         self.end(task);
                     }
@@ -284,7 +319,7 @@ impl Local {
     /// Registered here.
     pub(crate) unsafe fn cancel(&self, task: *const Header, why: JoinError) {
         let before = self.current.replace(task);
-        self.budget.set(BUDGET);
+        refill(u32::MAX);
         // SAFETY: the caller's promise.
         unsafe {
             Header::cancel(task, why);
@@ -442,27 +477,11 @@ impl Hooks for Local {
         if task.is_null() {
             return;
         }
-        let mut names = self.names.borrow_mut();
-        let is =
-            |known: &(&'static str, &'static str)| ptr::eq(known.0, wait.operation) && ptr::eq(known.1, wait.owner);
-        let known = names.iter().position(is);
-        let number = known.unwrap_or_else(|| {
-            // More kinds than numbers: the last one stands for all of them.
-            names.push((wait.operation, wait.owner));
-            names.len() - 1
-        });
-        if wait.owner == TASK {
+        let (number, is_join) = self.number_of(&wait);
+        if is_join {
             self.has_new_joins.set(true);
         }
         // SAFETY: the task is being polled.
-        unsafe { (*task).wait.park(&wait, number.min(255) as u8, self.now.get()) };
-    }
-
-    #[inline]
-    fn spend(&self) -> bool {
-        let left = self.budget.get();
-        self.budget.set(left.saturating_sub(1));
-        // Outside of a poll (in a waker, in a report) nobody would go on after a yield.
-        left > 0 || self.current.get().is_null()
+        unsafe { (*task).wait.park(&wait, number, self.now.get()) };
     }
 }
