@@ -327,10 +327,15 @@ fn a_report_may_wake_and_panic() {
         .build()
         .unwrap();
     let circles = rt.block_on(async {
-        spawn_circle(2, |handle| Box::pin(async move { handle.await.unwrap() }));
-        supervisor.recv().await.unwrap()
+        let mut circles = Vec::new();
+        // The second comes when it is too early for another search: the thread wakes for it.
+        for _ in 0..2 {
+            spawn_circle(2, |handle| Box::pin(async move { handle.await.unwrap() }));
+            circles.push(supervisor.recv().await.unwrap());
+        }
+        circles
     });
-    assert_eq!(circles.unwrap(), 1);
+    assert_eq!(circles.unwrap(), [1, 2]);
 }
 
 /// No false alarm: what was joined once, or by another waker, is not what is waited for.

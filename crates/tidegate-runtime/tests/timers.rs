@@ -208,7 +208,7 @@ fn a_timer_that_is_armed_by_a_waker() {
             }
         }
     }
-    let rt = Runtime::builder().closed_world(true).build().unwrap();
+    let rt = Runtime::new().unwrap();
     rt.block_on(async {
         let mut first = Box::pin(sleep(5 * MS));
         let mut kept = None;

@@ -38,8 +38,9 @@ impl Origin {
     pub fn named(self, name: &'static str) -> Origin {
         use std::collections::BTreeMap;
         use std::sync::Mutex;
-        static KNOWN: Mutex<BTreeMap<(&'static str, &'static str, u32, u32), &'static Named>> =
-            Mutex::new(BTreeMap::new());
+        /// Name, file, line, column.
+        type Key = (&'static str, &'static str, u32, u32);
+        static KNOWN: Mutex<BTreeMap<Key, &'static Named>> = Mutex::new(BTreeMap::new());
         let Some(place) = self.place() else { return self };
         let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let key = (name, place.file(), place.line(), place.column());
