@@ -14,7 +14,7 @@ pub trait Hold: sealed::Sealed {
 pub struct Borrowed<'a>(PhantomData<&'a ()>);
 
 /// The operation has a half of its own, so that it may be spawned, or outlive the place where it was made. The half
-/// counts as any other until the operation is dropped.
+/// counts as any other until the operation is dropped; that of a reservation goes with the permits that it returns.
 #[derive(Clone, Copy, Debug)]
 pub struct Owned(());
 

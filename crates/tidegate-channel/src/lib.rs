@@ -27,7 +27,8 @@
 //! # Leaked operations
 //! An operation that is forgotten while it is parked (`mem::forget`) may swallow one turn: a value that is handed to a
 //! forgotten receive is never seen; slots that a forgotten reservation collects stay with it until it is ended by a limit or a
-//! close. Memory stays safe.
+//! close. Once it has all of them they are permits that nobody has: their slots are gone, and a closed channel does not end.
+//! Memory stays safe.
 
 #![cfg_attr(not(any(feature = "std", loom)), no_std)]
 
@@ -185,7 +186,8 @@ pub fn bounded_by<T>(
 /// [`bounded_by`], with the failures as values.
 ///
 /// # Errors
-/// [`CapacityError::NoWeight`]; [`CapacityError::OutOfMemory`].
+/// [`CapacityError::NoWeight`]; [`CapacityError::OutOfMemory`] for the channel itself. (The weigher and the account are small
+/// allocations beside it, which end like any other when there is no memory.)
 #[track_caller]
 pub fn try_bounded_by<T>(
     limit: u64,

@@ -186,7 +186,8 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// Is there no room? A channel of capacity 0 is always full, an unbounded one never.
+    /// Is there no room? A channel of capacity 0 is always full, an unbounded one never, one that is bounded by weight also
+    /// while somebody stands in line.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.channel().is_full()

@@ -74,6 +74,22 @@ impl<'a, T, L: Limits, H: Hold> Reserving<'a, T, L, H> {
         }
     }
 
+    /// The reservation makes no sense; its half is gone with it.
+    ///
+    /// # Safety
+    /// In state Init.
+    unsafe fn refuse(this: *mut Self, why: ReserveError) -> Result<Permit<'a, T, H>, ReserveError> {
+        // SAFETY: the caller's promise. Spent, it has no half any more.
+        unsafe {
+            let channel = Self::channel(this).as_ptr();
+            let refused = Self::fail(this, State::Spent, why);
+            if H::OWNED {
+                drop(Sender::from_raw(channel));
+            }
+            refused
+        }
+    }
+
     unsafe fn fail(this: *mut Self, end: State, error: ReserveError) -> Result<Permit<'a, T, H>, ReserveError> {
         // SAFETY: nobody else knows the node.
         unsafe { (*this).head.node.set_quiet(end) };
@@ -110,9 +126,9 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Reserving<'a, T, L, H> {
         unsafe {
             let channel = Self::channel(this);
             match channel.try_reserve(1) {
-                Reserved::Full if channel.capacity() == 0 => {
-                    Some(Self::fail(this, State::Spent, ReserveError::Rendezvous))
-                }
+                Reserved::Full if channel.capacity() == 0 => Some(Self::refuse(this, ReserveError::Rendezvous)),
+                // All 2^64 - 1 are out: there is no line to wait in.
+                Reserved::Full if channel.core().is_unbounded() => Some(Self::refuse(this, ReserveError::Full)),
                 reserved => Self::outcome(this, reserved),
             }
         }
@@ -160,15 +176,14 @@ impl<T, L: Limits, H: Hold> FusedFuture for Reserving<'_, T, L, H> {
 impl<T, L: Limits, H: Hold> Drop for Reserving<'_, T, L, H> {
     fn drop(&mut self) {
         let this = core::ptr::from_mut(self);
-        // SAFETY: pinned if it was ever polled, and gone afterwards. A permit that nobody took is given back. The half
-        // went with the permit if one was returned: only then is the state Spent, or the channel without slots.
+        // SAFETY: pinned if it was ever polled, and gone afterwards. A permit that nobody took is given back. Spent, the half
+        // has gone, with the permit or a refusal, and perhaps the channel with it: nothing of it is looked at.
         unsafe {
             let end = op::withdraw(this);
             if let State::Done(_) = end {
                 Self::channel(this).drop_permits(1);
             }
-            let gone = end == State::Spent && Self::channel(this).capacity() != 0;
-            if H::OWNED && !gone {
+            if H::OWNED && end != State::Spent {
                 drop(Sender::from_raw(Self::channel(this).as_ptr()));
             }
         }

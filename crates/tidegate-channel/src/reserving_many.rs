@@ -205,6 +205,8 @@ impl<T, L: Limits, H: Hold> Drop for ReservingMany<'_, T, L, H> {
             let channel = Self::channel(this);
             match end {
                 State::Done(_) => channel.drop_permits(Self::slots(this)),
+                // The half has gone with the permits, and perhaps the channel with it: nothing of it is looked at.
+                State::Spent => {}
                 _ => channel.pass_on(),
             }
             let gone = end == State::Spent && Self::slots(this) != REFUSED;

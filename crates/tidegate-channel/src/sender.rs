@@ -151,6 +151,9 @@ impl<T> Sender<T> {
     /// The unsent values come back in each, with how many were sent: [`SendError::Closed`]; with limits on the operation,
     /// [`SendError::TimedOut`] and [`SendError::Cancelled`].
     ///
+    /// # Panics
+    /// As the iterator does; with 2^63 values and more, which only those without a size can be. Nothing has been sent then.
+    ///
     /// # Cancel safety
     /// A batch that is dropped drops its unsent values, and loses its place. [`SendingMany::withdraw`], a time-out and a
     /// token give them back.

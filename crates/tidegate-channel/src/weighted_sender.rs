@@ -168,7 +168,7 @@ impl<T> WeightedSender<T> {
         self.sender.is_empty()
     }
 
-    /// Is there no room, not even for the lightest value?
+    /// Is there no room, not even for the lightest value? Also while somebody stands in line: nobody passes.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.sender.is_full()

@@ -143,12 +143,14 @@ fn every_task_is_freed() {
             let own = spawn_local(std::future::poll_fn(|cx| {
                 // Queued when it ends, by three wakes.
                 cx.waker().wake_by_ref();
-                cx.waker().clone().wake();
+                let by_value = cx.waker().clone();
+                by_value.wake();
                 std::task::Poll::Ready(cx.waker().clone())
             }));
             let waker = own.await.unwrap();
             waker.wake_by_ref();
-            waker.clone().wake();
+            let by_value = waker.clone();
+            by_value.wake();
             drop(waker);
             spawn_local(rx.into_recv()).detach();
             spawn_local_named("left", sleep(Duration::from_secs(60))).detach();

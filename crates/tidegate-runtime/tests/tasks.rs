@@ -448,7 +448,8 @@ fn wakes_during_a_poll_are_one() {
         let task = spawn(poll_fn(move |cx| match seen.fetch_add(1, Ordering::Relaxed) {
             0 => {
                 cx.waker().wake_by_ref();
-                cx.waker().clone().wake();
+                let by_value = cx.waker().clone();
+                by_value.wake();
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }

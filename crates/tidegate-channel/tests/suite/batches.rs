@@ -224,3 +224,12 @@ fn case_22_a_drain_ends() {
         assert_eq!((drained, rx.len()), (flavor.capacity, flavor.capacity));
     });
 }
+
+/// A batch so long that its count would read as a reservation's is refused, before anything happens.
+#[test]
+#[cfg(all(target_pointer_width = "64", not(debug_assertions)))]
+fn a_batch_beyond_all_counts_is_refused() {
+    let (tx, _rx) = tidegate_channel::bounded::<()>(4);
+    let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(tx.send_many(vec![(); usize::MAX]))));
+    assert!(refused.is_err() && tx.is_empty());
+}

@@ -616,3 +616,36 @@ fn reserve_and_send(tx: &Sender<usize>, cap: usize, id: usize, rounds: usize, se
 fn all_free_once_received<T>(tx: &Sender<T>, cap: usize) {
     assert_eq!(tx.reserve_many(cap).timeout(Duration::from_secs(50)).wait().map(|permits| permits.len()), Ok(cap));
 }
+
+/// G9: a reservation that has given its permit away, with its half, outlives the channel: nothing of that is looked at.
+#[test]
+fn g9_a_spent_reservation_outlives_its_channel() {
+    each_flavor(|flavor| {
+        let (tx, rx) = flavor.make::<u8>();
+        let mut one = Box::pin(tx.clone().into_reserve());
+        let mut many = Box::pin(tx.clone().into_reserve_many(flavor.capacity.min(2)));
+        drop(one.ends());
+        drop(many.ends());
+        assert_eq!(tx.sender_count(), 1, "the halves went with the permits, or were refused");
+        drop((tx, rx));
+        assert!(one.look().is_pending() && many.look().is_pending());
+        drop((one, many));
+    });
+}
+
+/// All permits that can be counted are out: an unbounded channel has no line to wait in.
+#[test]
+#[cfg(all(target_pointer_width = "64", not(miri)))]
+fn an_unbounded_channel_may_run_out_of_permits() {
+    let (tx, rx) = unbounded::<u8>();
+    let most = 1 << 48;
+    for _ in 0..u16::MAX {
+        std::mem::forget(tx.try_reserve_many(most).unwrap());
+    }
+    std::mem::forget(tx.try_reserve_many(most - 1).unwrap());
+    assert_eq!(tx.try_reserve().err(), Some(ReserveError::Full));
+    assert_eq!(tx.reserve().wait().err(), Some(ReserveError::Full));
+    assert_eq!(tx.clone().into_reserve().wait().err(), Some(ReserveError::Full));
+    assert_eq!((tx.sender_count(), tx.parked_senders()), (1, 0));
+    assert_eq!(rx.try_recv(), Err(RecvError::Empty));
+}

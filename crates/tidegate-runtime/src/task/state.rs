@@ -80,7 +80,7 @@ pub(crate) struct Completed {
 impl State {
     /// A new task: in a queue already, with a handle and so many references.
     pub(crate) fn new(references: usize) -> State {
-        State(AtomicUsize::new(SCHEDULED | HANDLE | references * REFERENCE))
+        State(AtomicUsize::new(SCHEDULED | HANDLE | (references * REFERENCE)))
     }
 
     /// A wake by reference.

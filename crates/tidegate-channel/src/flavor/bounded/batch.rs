@@ -20,6 +20,7 @@ use tidegate_wait::waiter::{Head, Kind, Node};
 use tidegate_wait::wake_batch::{contain, discard};
 
 use super::core::head_of;
+use super::grants::SLOTS;
 use super::words::{CLOSED, RXW, TXW};
 use super::{Handle, Received, Sent};
 
@@ -39,6 +40,7 @@ impl<T> Batch<T> {
     pub(crate) fn new(items: impl IntoIterator<Item = T>) -> Batch<T> {
         // Collected as values first: a place does not drop its own, should the iterator panic.
         let items: Vec<T> = items.into_iter().collect();
+        assert!((items.len() as u64) < SLOTS, "a batch of 2^63 values and more");
         let place = |item| UnsafeCell::new(MaybeUninit::new(item));
         let items: Items<T> = items.into_iter().map(place).collect();
         Batch { left: items.len(), items }

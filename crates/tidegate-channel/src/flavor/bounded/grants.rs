@@ -26,8 +26,8 @@ use tidegate_wait::waiter::{Kind, Node};
 use super::core::head_of;
 use super::Core;
 
-/// In the word of a reservation of many. A batch has no room for so many values.
-const SLOTS: u64 = 1 << 63;
+/// In the word of a reservation of many. No batch is so long: it is looked at when one is made.
+pub(super) const SLOTS: u64 = 1 << 63;
 
 /// What one in line took of the slots that it was offered.
 #[must_use]

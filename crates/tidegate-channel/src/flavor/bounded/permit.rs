@@ -106,7 +106,9 @@ impl<T> Handle<T> {
                     core.unlock(tail | PERMIT);
                     return Reserved::Done;
                 }
-                let (Some((op, kind)), true) = (park, waker.is_some()) else { break };
+                // TXW means nothing to an unbounded channel.
+                let may_park = waker.is_some() && !core.is_unbounded();
+                let (Some((op, kind)), true) = (park, may_park) else { break };
                 if head & TXW == 0 {
                     // Ordering: AcqRel, as in `send_locked`: if the head moved, there is more room after all.
                     if let Err(seen) =

@@ -115,8 +115,9 @@ impl<T> Handle<T> {
                 core.unlock(tail);
                 return Hold::NeedsWaker;
             };
-            core.park(&raw const (*op).node, Kind::Batch, waker);
+            // First: whoever sees that a send is parked finds TXW (`ParkedCounts`).
             core.head.0.fetch_or(TXW, Ordering::Relaxed);
+            core.park(&raw const (*op).node, Kind::Batch, waker);
         }
         core.unlock(tail);
         Hold::Ended(Sent::Full)
