@@ -10,9 +10,11 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// Options: `closed_world` (off unless set), `virtual_time` (off unless set), each `= true` or `= false`. A deadlock is
 /// reported on the standard error, and the exit status is 1.
 ///
-/// ```ignore
+/// ```rust,ignore
 /// #[tidegate::main(closed_world = true)]
-/// async fn main() -> Result<(), Box<dyn std::error::Error>> { … }
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     Ok(())
+/// }
 /// ```
 #[proc_macro_attribute]
 pub fn main(options: TokenStream, function: TokenStream) -> TokenStream {
@@ -23,9 +25,11 @@ pub fn main(options: TokenStream, function: TokenStream) -> TokenStream {
 ///
 /// Options: `closed_world` (on unless set), `virtual_time` (off unless set), each `= true` or `= false`.
 ///
-/// ```ignore
+/// ```rust,ignore
 /// #[tidegate::test(virtual_time = true)]
-/// async fn a_day_passes() { … }
+/// async fn a_day_passes() {
+///     tidegate::time::sleep(std::time::Duration::from_secs(24 * 3600)).await;
+/// }
 /// ```
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, function: TokenStream) -> TokenStream {

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A place in the source, perhaps with a name. It says nothing about what was made there, and keeps nothing alive.
 ///
-/// The lowest bit says what the word is: clear, a `&'static Location`, or null; set, a `&'static` [`Named`].
+/// The lowest bit says what the word is: clear, a `&'static Location`, or null; set, the address of a pair of name and place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin(*const ());
 
