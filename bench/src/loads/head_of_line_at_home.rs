@@ -43,11 +43,11 @@ async fn measure(parked: usize, timed: usize) -> Run {
     let ahead: Vec<_> = (0..parked as u64).map(|number| spawn_local(tx.clone().into_send(number))).collect();
     let sends: Vec<_> =
         (0..timed as u64).map(|number| spawn_local(tx.clone().into_send(number).timeout(LIMIT))).collect();
-    let watch = Stopwatch::start();
-    let begin = Instant::now();
     while tx.parked_senders() < parked + timed {
         yield_now().await;
     }
+    let watch = Stopwatch::start();
+    let begin = Instant::now();
     let canary = spawn_local(async move {
         sleep(LIMIT).await;
         begin.elapsed()

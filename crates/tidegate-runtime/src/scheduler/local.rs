@@ -319,7 +319,6 @@ impl Local {
     /// Registered here.
     pub(crate) unsafe fn cancel(&self, task: *const Header, why: JoinError) {
         let before = self.current.replace(task);
-        refill(u32::MAX);
         // SAFETY: the caller's promise.
         unsafe {
             Header::cancel(task, why);
