@@ -120,7 +120,12 @@ fn a_runtime_goes_on_after_a_deadlock() {
     assert_eq!(dump.tasks.len(), 2);
     assert!(dump.tasks.iter().any(|task| matches!(task.state, TaskState::Elsewhere)));
     tx.try_send(4).unwrap();
-    assert_eq!(rt.block_on(async { task.await.unwrap() }).unwrap(), 4);
+    let ended = rt.block_on(async {
+        let value = task.await.unwrap();
+        (value, Handle::current().unwrap().dump().tasks.len())
+    });
+    // The future that hung is gone.
+    assert_eq!(ended.unwrap(), (4, 1));
 }
 
 /// The future of `block_on` is dropped, inside of the runtime.
