@@ -58,7 +58,7 @@ fn a_channel_is_one_allocation() {
         (count, bytes)
     }
     assert_eq!(made::<()>(), (1, 56));
-    assert_eq!(made::<u64>(), (1, 56));
+    assert_eq!(made::<u64>(), (1, 64));
     assert_eq!(made::<[u64; 100]>(), (1, 856));
     assert_eq!(made::<[u8; 1 << 20]>(), (1, 56 + (1 << 20)));
 }
