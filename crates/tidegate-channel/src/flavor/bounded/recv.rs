@@ -91,8 +91,9 @@ impl<T> Handle<T> {
         }
     }
 
-    /// One whole try without parking.
-    #[inline]
+    /// One whole try without parking. (Always: left to the compiler, one caller more made it a call, and a ready receive 20
+    /// instructions longer.)
+    #[inline(always)]
     pub(crate) fn try_receive(self, to: *const Place<T>) -> Received {
         if self.receive_fast(to) {
             return Received::Value;
