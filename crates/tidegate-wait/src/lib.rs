@@ -37,6 +37,7 @@ extern crate alloc;
 pub mod cancel;
 #[cfg(feature = "std")]
 pub mod context;
+pub mod debt;
 pub mod list;
 pub mod op;
 pub mod origin;

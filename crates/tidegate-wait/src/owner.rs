@@ -15,10 +15,16 @@
 //! - **O2** They clone, wake and drop no waker under it: wakers leave through the batch or the return value.
 //! - **O3** Whoever calls through the vtable without being the operation's own task holds a reference on the owner's
 //!   memory ([`Owner::retain`]): a leaked operation keeps its node for ever, but not its owner.
+//! - **O4** Who is taken out of a line may leave room for many behind it. Letting them in is a [`Debt`] of the owner: a
+//!   release does one hold's part of it, and if more is left returns the debt, with the reference, to its caller, who is
+//!   the payer then: it calls `pay` until all is done (a wheel between two turns, anybody else at once), and releases.
+//!   There is one payer at a time: the owner marks the debt under its lock.
 
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::task::Waker;
 
+use crate::debt::{Debt, Owing, Paid};
 use crate::origin::Origin;
 use crate::shim::Ordering;
 use crate::waiter::{Head, Node, State};
@@ -59,7 +65,7 @@ impl OwnerHeader {
     }
 
     #[inline(always)]
-    fn vtable(&self) -> &'static OwnerVTable {
+    pub(crate) fn vtable(&self) -> &'static OwnerVTable {
         // SAFETY: good for ever, and never written.
         unsafe { self.vtable.as_ref() }
     }
@@ -72,7 +78,8 @@ pub struct OwnerVTable {
     refresh: unsafe fn(*const OwnerHeader, *const Node, &Waker) -> Refreshed,
     rouse: unsafe fn(*const OwnerHeader, *const Node, &mut WakeBatch),
     retain: unsafe fn(*const OwnerHeader),
-    release: unsafe fn(*const OwnerHeader),
+    release: unsafe fn(*const OwnerHeader) -> Option<NonNull<Debt>>,
+    pub(crate) pay: unsafe fn(*const OwnerHeader) -> Paid,
     origin: unsafe fn(*const OwnerHeader) -> Origin,
     name: &'static str,
 }
@@ -91,6 +98,7 @@ impl OwnerVTable {
             rouse: rouse_erased::<O>,
             retain: retain_erased::<O>,
             release: release_erased::<O>,
+            pay: pay_erased::<O>,
             origin: origin_erased::<O>,
             name,
         }
@@ -139,10 +147,20 @@ pub unsafe trait Owner: Sized {
     unsafe fn retain(&self);
 
     /// Gives a reference back; the owner may be gone afterwards. May run code of the user (a payload's destructor).
+    /// `Some`: it has not, and the debt is the caller's now, with the reference (O4).
     ///
     /// # Safety
     /// It pairs with a `retain`; no lock is held.
-    unsafe fn release(this: *const Self);
+    unsafe fn release(this: *const Self) -> Option<NonNull<Debt>>;
+
+    /// Does one hold's part of what is owed to those in line (O4).
+    ///
+    /// # Safety
+    /// By the payer; no lock is held.
+    unsafe fn pay(this: *const Self) -> Paid {
+        let _owes_nothing = this;
+        Paid::All
+    }
 }
 
 /// How an attempt to end a wait went.
@@ -277,9 +295,14 @@ unsafe fn retain_erased<O: Owner>(o: *const OwnerHeader) {
     unsafe { (*o.cast::<O>()).retain() }
 }
 
-unsafe fn release_erased<O: Owner>(o: *const OwnerHeader) {
+unsafe fn release_erased<O: Owner>(o: *const OwnerHeader) -> Option<NonNull<Debt>> {
     // SAFETY: as above.
     unsafe { O::release(o.cast::<O>()) }
+}
+
+unsafe fn pay_erased<O: Owner>(o: *const OwnerHeader) -> Paid {
+    // SAFETY: as above.
+    unsafe { O::pay(o.cast::<O>()) }
 }
 
 unsafe fn origin_erased<O: Owner>(o: *const OwnerHeader) -> Origin {
@@ -287,7 +310,8 @@ unsafe fn origin_erased<O: Owner>(o: *const OwnerHeader) -> Origin {
     unsafe { (*o.cast::<O>()).origin() }
 }
 
-/// A reference on an owner's memory, given back by [`WakeBatch::run`] or by hand, never under a lock.
+/// A reference on an owner's memory, given back by [`WakeBatch::run`] or by hand, never under a lock. Dropping it pays
+/// what the owner owes (O4).
 #[derive(Debug)]
 pub(crate) struct Held(*const OwnerHeader);
 
@@ -301,8 +325,8 @@ impl Held {
     }
 
     /// Leaves the reference standing; [`Held::from_raw`] takes it up again.
-    pub(crate) fn into_raw(self) {
-        core::mem::forget(self);
+    pub(crate) fn into_raw(self) -> *const OwnerHeader {
+        ManuallyDrop::new(self).0
     }
 
     /// # Safety
@@ -310,12 +334,21 @@ impl Held {
     pub(crate) unsafe fn from_raw(owner: *const OwnerHeader) -> Held {
         Held(owner)
     }
+
+    /// Gives the reference back, or says what is to be paid first.
+    #[inline]
+    pub(crate) fn release(self) -> Option<Owing> {
+        let owner = self.into_raw();
+        // SAFETY: this is the reference that `new` added; the debt comes with it.
+        unsafe { ((*owner).vtable().release)(owner).map(|debt| Owing::new(debt, owner)) }
+    }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: this is the reference that `new` added.
-        unsafe { ((*self.0).vtable().release)(self.0) }
+        // SAFETY: this is the only drop.
+        let owing = unsafe { Held::from_raw(self.0) }.release();
+        drop(owing);
     }
 }
 

@@ -26,8 +26,10 @@ use core::future::Future;
 use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::pin::Pin;
+use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 
+use crate::debt::Debt;
 use crate::list::List;
 use crate::op::{self, Inbox, Limits, RawOperation, Unlimited};
 use crate::owner::{Owner, OwnerHeader, RefCount};
@@ -87,13 +89,14 @@ unsafe impl<G> Owner for QueueCore<G> {
         self.refs.add();
     }
 
-    unsafe fn release(this: *const Self) {
+    unsafe fn release(this: *const Self) -> Option<NonNull<Debt>> {
         // SAFETY: the caller gives its reference back.
         unsafe {
             if (*this).refs.sub() {
                 ((*this).free)(this);
             }
         }
+        None
     }
 }
 

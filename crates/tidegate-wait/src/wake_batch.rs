@@ -7,6 +7,7 @@
 use core::mem::MaybeUninit;
 use core::task::Waker;
 
+use crate::debt::Owing;
 use crate::owner::Held;
 
 /// How many ends one hold of a lock may collect. Few under loom, where a second hold must be within reach.
@@ -65,6 +66,12 @@ impl WakeBatch {
 
     /// Wakes all, then gives the references back. The batch is empty afterwards and may be filled again.
     pub fn run(&mut self) {
+        self.run_keeping(drop);
+    }
+
+    /// The same; what owners owe goes to `keep`, whatever else that is for (O4).
+    #[inline]
+    pub(crate) fn run_keeping(&mut self, mut keep: impl FnMut(Owing)) {
         let wakers = core::mem::take(&mut self.waker_count);
         for waker in &mut self.wakers[..wakers] {
             // SAFETY: the first `waker_count` entries are initialized, and the count is zero already: none is read twice.
@@ -74,7 +81,11 @@ impl WakeBatch {
         for held in &mut self.held[..held] {
             // SAFETY: as above.
             let held = unsafe { held.assume_init_read() };
-            contain(move || drop(held));
+            contain(|| {
+                if let Some(owing) = held.release() {
+                    keep(owing);
+                }
+            });
         }
     }
 }

@@ -82,6 +82,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 use core::task::Waker;
 
+use tidegate_wait::debt::Debt;
 use tidegate_wait::list::List;
 use tidegate_wait::op::Place;
 use tidegate_wait::origin::Origin;
@@ -159,13 +160,14 @@ unsafe impl Owner for Core {
         self.refs.add();
     }
 
-    unsafe fn release(this: *const Core) {
+    unsafe fn release(this: *const Core) -> Option<NonNull<Debt>> {
         // SAFETY: the caller gives its reference back.
         unsafe {
             if (*this).refs.sub() {
                 ((*this).free)(this);
             }
         }
+        None
     }
 }
 
@@ -432,7 +434,7 @@ impl<T> Handle<T> {
     /// The reference is the caller's, who does not use the handle afterwards.
     pub(super) unsafe fn release(self) {
         // SAFETY: the caller's promise; a channel begins with its core.
-        unsafe { Core::release(self.0.as_ptr().cast_const().cast()) }
+        let _owes_nothing = unsafe { Core::release(self.0.as_ptr().cast_const().cast()) };
     }
 
     /// What a half shows of the channel. It takes no lock.

@@ -382,6 +382,8 @@ impl Local {
                 (Next::Idle, _) => break u64::MAX,
             }
         };
+        // What a timer owes to those in line goes on at the next look: tasks go on in between.
+        let next = if self.time.wheel().pay() { 0 } else { next };
         self.due.set(next.min(self.due.get()));
     }
 

@@ -30,6 +30,7 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use tidegate_wait::debt::Debt;
 use tidegate_wait::owner::{Owner, OwnerHeader, OwnerVTable};
 use tidegate_wait::waiter::{Node, State as End, Ticket};
 use tidegate_wait::wake_batch::{contain, wake, WakeBatch};
@@ -368,8 +369,9 @@ unsafe impl Owner for Header {
         self.state.retain();
     }
 
-    unsafe fn release(this: *const Header) {
+    unsafe fn release(this: *const Header) -> Option<NonNull<Debt>> {
         // SAFETY: the caller's promise.
         unsafe { Header::release(this) }
+        None
     }
 }

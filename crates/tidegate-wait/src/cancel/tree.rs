@@ -93,7 +93,7 @@ impl TokenEntry {
             if token.is_cancelled() {
                 return false;
             }
-            Held::new(owner).into_raw();
+            let _standing = Held::new(owner).into_raw();
             (&raw mut (*this).links).write(EntryLinks::new(depth));
             token.entries.push_back(this);
             (*this).token.set((*this).token.get().map_addr(|addr| addr | ARMED));

@@ -68,7 +68,7 @@ unsafe impl<L: Limits> Limits for Timed<L> {
             let deadline = (*entry).wanted(|| unreachable!("made absolute by has_expired"));
             if arming.timers && deadline != FOREVER {
                 // T3: the wheel holds the owner's memory as long as the entry is linked.
-                Held::new((*arming.head).owner()).into_raw();
+                let _standing = Held::new((*arming.head).owner()).into_raw();
                 let depth = Self::DEPTH + arming.front;
                 timer::with_current(|wheel| wheel.arm(entry, deadline, depth));
             }

@@ -146,6 +146,7 @@ impl ManualClock {
         let mut any = false;
         loop {
             let (next, fired) = self.wheel.turn_counting();
+            while self.wheel.pay() {}
             any |= fired != 0;
             match next {
                 Next::More => {}

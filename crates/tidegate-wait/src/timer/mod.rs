@@ -7,7 +7,8 @@
 //! # Firing
 //! Under the wheel's lock an entry is unlinked, then its operation is settled through its owner's table, which takes
 //! the owner's lock: **wheel before owner**, never the reverse, and never two wheels. The settling store is the last
-//! touch of the operation. Wakers run and references are given back after the lock.
+//! touch of the operation. Wakers run and references are given back after the lock; what an owner owes then (O4) is paid
+//! in parts, between turns.
 //!
 //! - **T4** An operation that was armed takes the wheel's lock once more before it ends (`disarm`), so nobody is still
 //!   looking at it when its memory goes.
@@ -32,8 +33,10 @@ pub use timeout::{timeout, timeout_at, Elapsed, Timeout};
 
 pub(crate) use clock::{duration_ns, instant_ns, Clock};
 
+use core::ptr::NonNull;
 use core::task::Waker;
 
+use crate::debt::{Debt, Debts};
 use crate::op::entry::head_of;
 use crate::owner::{Held, Owner, OwnerHeader};
 use crate::shim::{Guard, Lock};
@@ -73,6 +76,8 @@ pub struct WheelCell {
     header: OwnerHeader,
     id: u16,
     core: Lock<WheelCore>,
+    /// What those owe whom a timer took out of a line (O4). Never locked together with anything else.
+    debts: Lock<Debts>,
 }
 
 // SAFETY: `header` comes first; the lock is a mutex; the memory is never freed while anything is linked (T5).
@@ -98,7 +103,9 @@ unsafe impl Owner for WheelCell {
 
     unsafe fn retain(&self) {}
 
-    unsafe fn release(_: *const WheelCell) {}
+    unsafe fn release(_: *const WheelCell) -> Option<NonNull<Debt>> {
+        None
+    }
 }
 
 /// A timer wheel with its clock, for whoever turns it: the driver thread, a runtime's worker, a test's clock.
@@ -147,12 +154,30 @@ impl Wheel {
     }
 
     /// One bounded step: fires at most one batch of what is due, moves at most 256 timers down a level, wakes outside
-    /// the lock. Any thread may turn any wheel.
+    /// the lock; and lets in a few of those behind whom a timer took out of a line ([`Wheel::pay`]). Any thread may turn
+    /// any wheel.
     pub fn turn(&self) -> Next {
-        self.turn_counting().0
+        let next = self.turn_counting().0;
+        if self.pay() {
+            Next::More
+        } else {
+            next
+        }
     }
 
-    /// [`Wheel::turn`], and how many timers it fired.
+    /// A bounded part of what is owed to those in line behind an operation that a timer of this wheel ended: a send of
+    /// weight 1,000 that expires lets in many, and no timer waits for all of them. True: more is left.
+    pub fn pay(&self) -> bool {
+        let Some(owing) = self.cell.debts.lock().pop() else { return false };
+        let left = owing.pay();
+        let mut debts = self.cell.debts.lock();
+        if let Some(owing) = left {
+            debts.push(owing);
+        }
+        !debts.is_empty()
+    }
+
+    /// The timers' part of [`Wheel::turn`], and how many it fired. Whoever uses it calls [`Wheel::pay`] now and then.
     pub fn turn_counting(&self) -> (Next, usize) {
         let mut fired = 0;
         let now = self.clock.now();
@@ -164,7 +189,7 @@ impl Wheel {
             unsafe { self.cell.fire(entry, &mut batch) }
         });
         drop(core);
-        batch.run();
+        batch.run_keeping(|owing| self.cell.debts.lock().push(owing));
         let next = match next {
             wheel::Next::More => Next::More,
             wheel::Next::At(at) => Next::At(at),
@@ -275,6 +300,7 @@ impl Drop for Wheel {
                 break;
             }
         }
+        while self.pay() {}
         registry::give_back(self.cell);
     }
 }

@@ -14,8 +14,10 @@
 //! plain store: while it is set every fast send fails, and other lockers' `fetch_or` changes nothing.
 
 use core::mem::offset_of;
+use core::ptr::NonNull;
 use core::task::Waker;
 
+use tidegate_wait::debt::{Debt, Paid};
 use tidegate_wait::list::List;
 use tidegate_wait::origin::{Origin, OriginCell};
 use tidegate_wait::owner::{Owner, OwnerHeader, RefCount};
@@ -38,12 +40,15 @@ pub struct Core {
     pub(in crate::flavor) weighted: bool,
     /// Drops and frees the channel that this core begins.
     free: unsafe fn(*const Core),
-    /// Passes on what is owed to those in line, for a thread that does not know the payload. Outside the lock.
-    pass_on: unsafe fn(*const Core),
+    /// Passes on a part of what is owed to those in line, for a thread that does not know the payload; `true`: for its
+    /// payer. Outside the lock.
+    pass_on: unsafe fn(*const Core, bool) -> Paid,
     /// How far behind the beginning of its memory the channel stands.
     pub(super) offset: usize,
     /// Where it was made, and what it was called, for a runtime's reports.
     pub(crate) origin: OriginCell,
+    /// Of what is owed, what a timer's thread has still to pass on.
+    pub(in crate::flavor) debt: Debt,
     pub(in crate::flavor) tail: TailLine,
     pub(in crate::flavor) head: HeadLine,
 }
@@ -163,27 +168,44 @@ unsafe impl Owner for Core {
         self.tail.1.refs.add();
     }
 
-    unsafe fn release(this: *const Core) {
+    unsafe fn release(this: *const Core) -> Option<NonNull<Debt>> {
         // SAFETY: the caller gives its reference back; until then the channel is alive.
         unsafe {
-            if (*this).owes() {
-                ((*this).pass_on)(this);
+            if (*this).owes() && ((*this).pass_on)(this, false) != Paid::All {
+                return Some(NonNull::from(&(*this).debt));
             }
+            Core::give_back(this);
+        }
+        None
+    }
+
+    unsafe fn pay(this: *const Core) -> Paid {
+        // SAFETY: the caller has a reference.
+        unsafe { ((*this).pass_on)(this, true) }
+    }
+}
+
+impl Core {
+    /// Gives a reference back, by somebody who has passed on what it owes.
+    ///
+    /// # Safety
+    /// As for [`Owner::release`].
+    pub(super) unsafe fn give_back(this: *const Core) {
+        // SAFETY: the caller's promise.
+        unsafe {
             if (*this).tail.1.refs.sub() {
                 ((*this).free)(this);
             }
         }
     }
-}
 
-impl Core {
     /// A core with one sender and one receiver, whose positions begin at `start`. `init` must follow at its final place.
     pub(in crate::flavor) fn new(
         ring: Ring,
         start: u64,
         offset: usize,
         free: unsafe fn(*const Core),
-        pass_on: unsafe fn(*const Core),
+        pass_on: unsafe fn(*const Core, bool) -> Paid,
     ) -> Core {
         Core {
             header: OwnerHeader::of::<Core>(),
@@ -194,6 +216,7 @@ impl Core {
             pass_on,
             offset,
             origin: OriginCell::new(Origin::UNKNOWN),
+            debt: Debt::new(),
             tail: TailLine(
                 AtomicU64::new(start),
                 Locked {

@@ -14,6 +14,9 @@
 //!   They still count as permits, and whoever took it out passes them on to the line, outside the lock: a timer's or
 //!   token's thread as it gives back its reference on the channel, which it does after every end (O3), a task by itself.
 //!   So no slot waits for a task to look at its reservation's end.
+//! - **N5** A timer's thread has other timers: it does one hold's part, and keeps the rest as a debt of the channel
+//!   (`tidegate_wait::debt`), a part at each turn of its wheel. What is left stays owed in between, counted as permits;
+//!   whoever passes on meanwhile takes it over, and the payer finds less, or nothing.
 //! - **N4** Done, it has `wanted` permits, which its task takes or its drop gives back (M2).
 //!
 //! Rejected: waiting until so many slots are free at once, and taking none before. Then TXW would not mean that the
@@ -110,8 +113,9 @@ impl Core {
         // SAFETY: the caller's promise.
         let slots = if self.weighted { 1 } else { unsafe { self.granted(node) } };
         if slots != 0 {
-            // Ordering: Relaxed (both); written under the lock, and read without it only by those who wrote it before.
-            self.owed().store(self.owed().load(Ordering::Relaxed) + slots, Ordering::Relaxed);
+            // SAFETY: the lock is held.
+            // Ordering: Relaxed; written under the lock, and read without it only by those who wrote it before.
+            unsafe { self.set_owed(self.owed().load(Ordering::Relaxed) + slots) };
         }
     }
 
@@ -120,9 +124,17 @@ impl Core {
     /// # Safety
     /// Under the lock.
     pub(in crate::flavor) unsafe fn take_owed(&self) -> u64 {
-        // Ordering: Relaxed (both); as above.
+        // Ordering: Relaxed; as above.
         let owed = self.owed().load(Ordering::Relaxed);
-        self.owed().store(0, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.set_owed(0) };
         owed
+    }
+
+    /// # Safety
+    /// Under the lock, like everything that counts.
+    pub(in crate::flavor) unsafe fn set_owed(&self, slots: u64) {
+        // Ordering: Relaxed; as above.
+        self.owed().store(slots, Ordering::Relaxed);
     }
 }

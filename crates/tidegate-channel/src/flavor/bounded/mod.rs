@@ -59,6 +59,7 @@ use ::core::ptr::NonNull;
 use alloc::alloc::{alloc_zeroed, dealloc, Layout};
 use alloc::boxed::Box;
 
+use tidegate_wait::debt::Paid;
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::{AtomicU64, Ordering, Patience, UnsafeCell};
@@ -203,10 +204,13 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Passes on what is owed to those in line ([`grants`]).
-    pub(in crate::flavor) unsafe fn pass_on(core: *const Core) {
-        // SAFETY: a channel begins with its core; the caller keeps it alive.
-        unsafe { Handle(NonNull::new_unchecked(core.cast::<Channel<T>>().cast_mut())).pass_on() };
+    /// [`Handle::pass_on_some`], by the core.
+    ///
+    /// # Safety
+    /// The caller keeps the channel alive.
+    pub(in crate::flavor) unsafe fn pass_on(core: *const Core, is_payer: bool) -> Paid {
+        // SAFETY: a channel begins with its core.
+        unsafe { Handle(NonNull::new_unchecked(core.cast::<Channel<T>>().cast_mut())).pass_on_some(is_payer) }
     }
 
     pub(crate) fn core(&self) -> &Core {
@@ -483,7 +487,7 @@ impl<T> Handle<T> {
     /// The reference is the caller's; no lock is held.
     pub(crate) unsafe fn release(self) {
         // SAFETY: the caller gives its reference back; a channel begins with its core.
-        unsafe { Core::release(self.0.as_ptr().cast_const().cast()) }
+        unsafe { Core::give_back(self.0.as_ptr().cast_const().cast()) }
     }
 }
 

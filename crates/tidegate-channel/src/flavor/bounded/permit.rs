@@ -21,6 +21,7 @@
 
 use core::task::Waker;
 
+use tidegate_wait::debt::Paid;
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::Ordering;
@@ -204,7 +205,7 @@ impl<T> Handle<T> {
         unsafe { self.give_up(tail, slots, WakeBatch::new()) };
     }
 
-    /// Passes on what is owed to those in line (N3).
+    /// Passes on what is owed to those in line (N3), all of it. If somebody else is at it, takes over.
     pub(crate) fn pass_on(self) {
         let core = self.core();
         if core.owes() {
@@ -221,6 +222,40 @@ impl<T> Handle<T> {
                     slots => self.give_up(tail, slots, WakeBatch::new()),
                 }
             }
+        }
+    }
+
+    /// One hold's part of it, for a thread that has other things to do: a timer's (N5). `is_payer`: the debt is the
+    /// caller's. Anything but [`Paid::All`] says that it is now.
+    pub(in crate::flavor) fn pass_on_some(self, is_payer: bool) -> Paid {
+        let core = self.core();
+        if core.weighted {
+            // SAFETY: as said.
+            return unsafe { self.let_in_part(is_payer) };
+        }
+        let mut batch = WakeBatch::new();
+        let mut tail = core.lock();
+        // SAFETY: the lock is held; what is owed is the taker's.
+        unsafe {
+            if !is_payer && core.debt.has_payer() {
+                core.unlock(tail);
+                return Paid::All;
+            }
+            // None, if another was quicker.
+            let mut slots = core.take_owed();
+            let paid = match self.free_slots(&mut tail, &mut slots, &mut batch) {
+                Freed::Settled => Paid::All,
+                Freed::More => Paid::Part,
+                Freed::Await => Paid::Waits,
+            };
+            core.set_owed(slots);
+            core.debt.set_payer(paid != Paid::All);
+            match paid {
+                Paid::All => self.leave(tail),
+                _ => core.unlock(tail),
+            }
+            batch.run();
+            paid
         }
     }
 

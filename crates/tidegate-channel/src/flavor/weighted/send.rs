@@ -2,6 +2,7 @@
 
 use core::task::Waker;
 
+use tidegate_wait::debt::Paid;
 use tidegate_wait::op::{Place, Word};
 use tidegate_wait::owner::Owner;
 use tidegate_wait::shim::Ordering;
@@ -29,7 +30,7 @@ pub(super) enum LetIn {
     All,
     /// The next hold goes on.
     More,
-    /// So does the next hold, with a block.
+    /// So does the next hold, with a block; nothing has happened in this one.
     NeedsBlock,
 }
 
@@ -164,15 +165,52 @@ impl<T> Handle<T> {
                 if steps == BATCH || !batch.has_room() {
                     return LetIn::More;
                 }
-                steps += 1;
                 if !self.store(self.offer(first).value, weight, loose) {
-                    return LetIn::NeedsBlock;
+                    return if steps == 0 { LetIn::NeedsBlock } else { LetIn::More };
                 }
+                steps += 1;
                 batch.push(self.end_sender(first));
                 core.after_sender_left();
             }
         }
         LetIn::All
+    }
+
+    /// One hold's part of letting in who stands in line, for a thread that has other things to do (N5 of
+    /// `flavor/bounded/grants.rs`; [`Handle::pass_on_some`]).
+    ///
+    /// # Safety
+    /// The channel is weighted.
+    pub(in crate::flavor) unsafe fn let_in_part(self, mut is_payer: bool) -> Paid {
+        let core = self.core();
+        let mut loose = Loose::none();
+        loop {
+            let mut batch = WakeBatch::new();
+            let tail = core.lock();
+            // SAFETY: the lock is held.
+            let let_in = unsafe {
+                if !is_payer && core.debt.has_payer() {
+                    core.unlock(tail);
+                    return Paid::All;
+                }
+                let let_in = match core.take_owed() {
+                    // Another was quicker.
+                    0 => LetIn::All,
+                    _ => self.let_in_some(&mut batch, &mut loose),
+                };
+                is_payer = let_in != LetIn::All;
+                core.set_owed(u64::from(is_payer));
+                core.debt.set_payer(is_payer);
+                let_in
+            };
+            core.unlock(tail);
+            batch.run();
+            match let_in {
+                LetIn::All => return Paid::All,
+                LetIn::More => return Paid::Part,
+                LetIn::NeedsBlock => loose.allocate(),
+            }
+        }
     }
 
     /// Lets in who stands in line until the first does not fit (A5). Outside the lock.
