@@ -256,6 +256,8 @@ fn turned_beside_other_threads() {
     let rounds = if cfg!(miri) { 2 } else { 200 };
     for round in 0..rounds {
         each_line(|wheel, line| {
+            // Else a receive might give the first all that it wants.
+            assert_eq!(wheel.turn(), Next::More);
             let received = thread::scope(|scope| {
                 let rx = line.rx.clone();
                 let receiver = scope.spawn(move || {
