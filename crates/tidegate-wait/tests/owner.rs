@@ -8,6 +8,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::mem::{offset_of, ManuallyDrop, MaybeUninit};
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use support::{Counted, Ledger, Rng};
 use tidegate_wait::cancel::CancelToken;
+use tidegate_wait::debt::Debt;
 use tidegate_wait::list::List;
 use tidegate_wait::op::{self, poll_once, Limits, Outbox, RawOperation, Unlimited};
 use tidegate_wait::owner::{Owner, OwnerHeader};
@@ -62,9 +64,10 @@ unsafe impl<T> Owner for Desk<T> {
         self.references.fetch_add(1, Ordering::SeqCst);
     }
 
-    unsafe fn release(this: *const Self) {
+    unsafe fn release(this: *const Self) -> Option<NonNull<Debt>> {
         // SAFETY: alive, see above.
         unsafe { (*this).references.fetch_sub(1, Ordering::SeqCst) };
+        None
     }
 }
 
