@@ -7,10 +7,12 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tidegate_channel::{bounded_by, Operation, OwnedSendingWeighed, Parked, Receiver, RecvError, WeightedSender};
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::{Cancellable, Unlimited};
+use tidegate_wait::timer::ManualClock;
 
 /// Weighs `.0`, and counts its drops.
 struct Value(u64, Arc<AtomicUsize>);
@@ -213,4 +215,49 @@ fn two_sends_beside_a_receive() {
         drop((light, rx));
         assert_eq!(dropped.load(SeqCst), 3);
     });
+}
+
+/// A5, O4: a timer lets in a line in two parts. Between them there comes a receive, a close, or one that leaves the line and
+/// finds it owed.
+#[test]
+fn a_line_let_in_by_parts() {
+    for way in ["receive", "close", "leave"] {
+        check(move || {
+            let clock = ManualClock::new();
+            clock.enter(|| {
+                let (tx, rx, dropped) = channel();
+                assert!(tx.try_send(Value(1, dropped.clone())).is_ok());
+                let limit = Duration::from_nanos(1);
+                let mut heavy = Box::pin(tx.clone().into_send(Value(LIMIT, dropped.clone())).timeout(limit));
+                assert!(look(&mut heavy).is_pending());
+                let mut line: Vec<_> =
+                    (0..3).map(|_| Box::pin(tx.clone().into_send(Value(2, dropped.clone())))).collect();
+                assert!(line.iter_mut().all(|send| look(send).is_pending()));
+                let (receiver, last) = (rx.clone(), line.pop());
+                let other = loom::thread::spawn(move || match way {
+                    "receive" => (receiver.try_recv().ok().map(|value| value.0), last),
+                    "close" => (receiver.close().then_some(0), last),
+                    _ => (None, None),
+                });
+                clock.advance(limit);
+                let (seen, mut last) = other.join().unwrap();
+                let ends: Vec<bool> =
+                    line.iter_mut().chain(&mut last).map(|send| matches!(look(send), Poll::Ready(Ok(())))).collect();
+                let sent = ends.iter().filter(|&&sent| sent).count();
+                let expired = matches!(look(&mut heavy), Poll::Ready(Err(_)));
+                match way {
+                    // Before the timer it makes room for the heavy one.
+                    "receive" => assert_eq!((seen, sent), (Some(1), if expired { 3 } else { 0 })),
+                    "close" => assert!(seen.is_some() && ends.is_sorted_by(|a, b| a >= b)),
+                    _ => assert_eq!((ends.len(), sent), (2, 2)),
+                }
+                assert!(expired || way == "receive");
+                let values = drain(&rx).0;
+                let first = usize::from(way != "receive" || !expired);
+                assert!(values.len() >= first + sent && values.len() <= first + 3, "{values:?}");
+                drop((heavy, line, last, tx, rx));
+                assert_eq!(dropped.load(SeqCst), 5);
+            });
+        });
+    }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tidegate_channel::unbounded;
+use tidegate_channel::{bounded_by, unbounded, Operation};
 use tidegate_runtime::{spawn_local, yield_now, Runtime};
 use tidegate_wait::timer::{interval, sleep};
 
@@ -289,4 +289,41 @@ fn virtual_time_jumps() {
     rt.block_on(yield_now()).unwrap();
     assert!(fired.get());
     assert!(Runtime::new().unwrap().advance(MS).is_none());
+}
+
+/// G3, G6, A5: a send of the whole limit that expires lets in a long line, and tasks go on between its parts; nobody is
+/// left, in virtual time neither.
+#[test]
+fn a_long_line_is_let_in_between_tasks() {
+    const LINE: u64 = 2_000;
+    for is_virtual in [false, true] {
+        let rt = Runtime::builder().virtual_time(is_virtual).build().unwrap();
+        rt.block_on(async {
+            let (tx, rx) = bounded_by(LINE + 1, |&n: &u64| n);
+            tx.try_send(1).unwrap();
+            let heavy = tx.clone();
+            let first = spawn_local(async move { heavy.send(LINE + 1).timeout(500 * MS).await.is_err() });
+            // What has been let in, at the last poll of anybody here, and the most between two of those.
+            let (before, most) = (Rc::new(Cell::new(1)), Rc::new(Cell::new(0)));
+            let line: Vec<_> = (0..LINE)
+                .map(|_| {
+                    let (tx, before, most) = (tx.clone(), before.clone(), most.clone());
+                    spawn_local(async move {
+                        let sent = tx.send(1).await;
+                        most.set(most.get().max(tx.weight() - before.replace(tx.weight())));
+                        sent.is_ok()
+                    })
+                })
+                .collect();
+            yield_now().await;
+            assert_eq!(tx.parked_senders() as u64, LINE + 1);
+            assert!(first.await.unwrap());
+            for send in line {
+                assert!(send.await.unwrap());
+            }
+            assert_eq!((tx.weight(), rx.len() as u64), (LINE + 1, LINE + 1));
+            assert!(is_virtual || most.get() < 200, "{} of {LINE} between two polls", most.get());
+        })
+        .unwrap();
+    }
 }

@@ -16,7 +16,7 @@
 //!   So no slot waits for a task to look at its reservation's end.
 //! - **N5** A timer's thread has other timers: it does one hold's part, and keeps the rest as a debt of the channel
 //!   (`tidegate_wait::debt`), a part at each turn of its wheel. What is left stays owed in between, counted as permits;
-//!   whoever passes on meanwhile takes it over, and the payer finds less, or nothing.
+//!   whoever finds something owed meanwhile leaves it to that thread: first of all the task of the one that expired.
 //! - **N4** Done, it has `wanted` permits, which its task takes or its drop gives back (M2).
 //!
 //! Rejected: waiting until so many slots are free at once, and taking none before. Then TXW would not mean that the

@@ -205,7 +205,7 @@ impl<T> Handle<T> {
         unsafe { self.give_up(tail, slots, WakeBatch::new()) };
     }
 
-    /// Passes on what is owed to those in line (N3), all of it. If somebody else is at it, takes over.
+    /// Passes on what is owed to those in line (N3), all of it; or leaves it to the payer, if there is one (N5).
     pub(crate) fn pass_on(self) {
         let core = self.core();
         if core.owes() {
@@ -216,6 +216,9 @@ impl<T> Handle<T> {
             let tail = core.lock();
             // SAFETY: the lock is held; what is owed is the taker's.
             unsafe {
+                if core.debt.has_payer() {
+                    return core.unlock(tail);
+                }
                 match core.take_owed() {
                     // Another was quicker.
                     0 => core.unlock(tail),

@@ -213,7 +213,8 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Lets in who stands in line until the first does not fit (A5). Outside the lock.
+    /// Lets in who stands in line until the first does not fit (A5), or leaves that to the payer, if there is one. Outside
+    /// the lock.
     ///
     /// # Safety
     /// The channel is weighted.
@@ -225,6 +226,11 @@ impl<T> Handle<T> {
             let tail = core.lock();
             // SAFETY: the lock is held.
             let let_in = unsafe {
+                if core.debt.has_payer() {
+                    // It looks again before it is done.
+                    core.set_owed(1);
+                    return core.unlock(tail);
+                }
                 let _looked_after = core.take_owed();
                 self.let_in_some(&mut batch, &mut loose)
             };
