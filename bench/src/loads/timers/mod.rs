@@ -21,7 +21,7 @@ pub(crate) fn load() -> Load {
                 anywhere in memory or side by side. punctual: 32,768 sleeps of 100 ms: how late their wakers were \
                 called, and their tasks polled. Ours fires on its driver thread; `+worker_wheel`: on a wheel that the \
                 sleeps' own thread turns, as a worker of a runtime of ours will; tasks are polled there by a minimal \
-                loop, which is no runtime.",
+                loop, which is no runtime; `+own_runtime`: on our runtime.",
         hides: "the clock read of a relative sleep; timers that move between threads; what else a task costs; a turn \
                 that fires.",
         max_rounds: 5,

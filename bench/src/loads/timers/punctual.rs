@@ -2,7 +2,7 @@
 //!
 //! The tasks run on tokio's current-thread runtime, ours too, which our driver thread wakes from outside. `+worker_wheel`
 //! runs them on the loop in [`worker`], which turns the wheel itself: what stands between the two is tokio's wake queue
-//! and the way from one thread to the other.
+//! and the way from one thread to the other. `+own_runtime` is our whole runtime.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,8 +15,10 @@ use super::{worker, Sleeps, Tidegate, Tokio, WORKER_WHEEL};
 use crate::harness::statistics::{maximum, median, percentile};
 use crate::harness::stopwatch::{milliseconds, milliseconds_between, Lap, Stopwatch};
 use crate::harness::{Cell, Failure, Metric, Run, Scale, Unit};
+use crate::hosts::{self, Host};
 use crate::loads::runtimes;
 
+const OWN_RUNTIME: &str = "tidegate+own_runtime";
 const SLEEPS: usize = 32_768;
 const NAP: Duration = Duration::from_millis(100);
 /// After this long every sleep must have fired.
@@ -30,6 +32,7 @@ pub(super) fn cells(_: Scale) -> Vec<Cell> {
         Cell::new(fired, Tokio::NAME, fire::<Tokio>),
         Cell::new(polled.clone(), Tidegate::NAME, poll::<Tidegate>),
         Cell::new(polled.clone(), WORKER_WHEEL, poll_on_worker),
+        Cell::new(polled.clone(), OWN_RUNTIME, poll_at_home),
         Cell::new(polled, Tokio::NAME, poll::<Tokio>),
     ]
 }
@@ -105,6 +108,19 @@ fn poll<S: Sleeps>() -> Run {
         }
         polled(&late, watch.stop())
     })
+}
+
+/// The same tasks on our own runtime.
+fn poll_at_home() -> Run {
+    hosts::Tidegate::run(async {
+        let watch = Stopwatch::start();
+        let tasks: Vec<_> = (0..SLEEPS).map(|_| hosts::Tidegate::spawn(nap::<Tidegate>())).collect();
+        let mut late = Vec::with_capacity(SLEEPS);
+        for task in tasks {
+            late.push(hosts::Tidegate::join(task).await);
+        }
+        polled(&late, watch.stop())
+    })?
 }
 
 /// The same tasks where the thread that polls them turns the wheel, too.
