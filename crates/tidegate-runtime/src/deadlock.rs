@@ -14,8 +14,12 @@
 //!
 //! The future of `block_on` is in no circle: nobody has its handle.
 //!
-//! A circle is looked for before the thread sleeps, if a join has parked since the last time, at most ten times a second. (One
-//! that comes to be when an abort handle is dropped is found with the next join that parks.)
+//! A circle is looked for before the thread sleeps, if a join has parked since the last time (that of `block_on` itself does
+//! not count: nobody joins it), at most ten times a second. (One that comes to be when an abort handle is dropped is found
+//! with the next join that parks.)
+//!
+//! A search looks at every task, and timers wait for it. So in a world of many tasks it comes less often, one fiftieth of
+//! the time at most; and a timer that is due before it would be over is waited for first, for a second at most.
 //!
 //! Tests: `tests/deadlock.rs`.
 //!
@@ -35,8 +39,13 @@ use crate::task::Header;
 /// What the park hook calls a task that is waited for.
 pub(crate) const TASK: &str = <Header as tidegate_wait::owner::Owner>::NAME;
 
-/// Not more often than this, in ns.
+/// Not more often than this, in ns, and than so many times as long as one takes.
 const PAUSE: u64 = 100_000_000;
+const SHARE: u64 = 50;
+/// About what a task costs a search, in ns. Measured among 32,768 that sleep.
+const EACH: u64 = 150;
+/// For so long, in ns, timers that are due come first.
+const LIMIT: u64 = 1_000_000_000;
 
 /// The references of a task that only a join can wake: see the module.
 const ALONE: usize = 3;
@@ -44,7 +53,10 @@ const ALONE: usize = 3;
 /// The search's side of a scheduler.
 pub(crate) struct Circles {
     on_deadlock: OnDeadlock,
-    searched: Cell<Option<u64>>,
+    /// The next search is not before this.
+    next: Cell<u64>,
+    /// Since when it is put off for timers.
+    put_off: Cell<Option<u64>>,
     /// The tasks of the circles that have been reported.
     reported: RefCell<BTreeSet<usize>>,
 }
@@ -69,18 +81,18 @@ pub(crate) enum Searched {
 
 impl Circles {
     pub(crate) fn new(on_deadlock: OnDeadlock) -> Circles {
-        Circles { on_deadlock, searched: Cell::new(None), reported: RefCell::new(BTreeSet::new()) }
+        Circles { on_deadlock, next: Cell::new(0), put_off: Cell::new(None), reported: RefCell::default() }
     }
 
     /// Looks for circles and reports new ones.
     pub(crate) fn search(&self, local: &Local) -> Searched {
         let now = local.now_ns();
-        let next = self.searched.get().map(|at| at.saturating_add(PAUSE)).filter(|next| *next > now);
-        // In virtual time nobody waits for `next`.
-        if let (Some(next), Time::System(_)) = (next, local.time()) {
-            return Searched::Later(next);
+        // In virtual time nobody waits for it, and nothing is late.
+        if let Time::System(_) = local.time() {
+            if let Some(later) = self.later(now, local) {
+                return Searched::Later(later);
+            }
         }
-        self.searched.set(Some(now));
         let circles = circles(local);
         let before = self.reported.replace(circles.iter().flatten().copied().collect());
         if circles.iter().flatten().all(|task| before.contains(task)) {
@@ -89,6 +101,23 @@ impl Circles {
         let dump = Dump::of(local);
         contain(|| (self.on_deadlock)(&dump));
         Searched::Reported
+    }
+
+    /// When a search is better begun than now; else notes that one begins.
+    fn later(&self, now: u64, local: &Local) -> Option<u64> {
+        if now < self.next.get() {
+            return Some(self.next.get());
+        }
+        let cost = EACH * local.tasks().len() as u64;
+        let due = local.due_ns();
+        let since = self.put_off.get().unwrap_or(now);
+        if due < now + cost && now - since < LIMIT {
+            self.put_off.set(Some(since));
+            return Some(due);
+        }
+        self.put_off.set(None);
+        self.next.set(now + PAUSE.max(SHARE * cost));
+        None
     }
 }
 
@@ -130,7 +159,8 @@ pub(crate) fn circles(local: &Local) -> Vec<Vec<usize>> {
 
 /// The task that `task` joins, if only that can wake it.
 fn joins_only(local: &Local, task: &Header) -> Option<usize> {
-    if task.state.is_scheduled() || core::ptr::eq(task, local.current_task()) || task.state.references() != ALONE {
+    let goes_on = task.state.is_scheduled() || core::ptr::eq(task, local.current_task()) || local.is_root(task);
+    if goes_on || task.state.references() != ALONE {
         return None;
     }
     let wait = task.wait.waiting()?;

@@ -393,6 +393,29 @@ fn circles_in_virtual_time() {
     assert_eq!(reports.get(), 3);
 }
 
+/// Never blind: among so many tasks a search takes longer than it is ever until the next timer, so it is put off; for a
+/// second.
+#[test]
+fn circles_are_found_beside_timers() {
+    if cfg!(miri) {
+        return;
+    }
+    let (rt, reports) = open_with_reports();
+    rt.block_on(async {
+        for _ in 0..40_000 {
+            spawn_local(sleep(Duration::from_secs(3600))).detach();
+        }
+        spawn_circle(2, |handle| Box::pin(async move { handle.await.unwrap() }));
+        let start = Instant::now();
+        while reports.borrow().is_empty() {
+            sleep(MS).await;
+            assert!(start.elapsed() < Duration::from_secs(60), "the circle is not found");
+        }
+    })
+    .unwrap();
+    assert_eq!(reports.borrow()[0].circles.len(), 1);
+}
+
 /// Never blind: a timer that was taken out again is not waited for.
 #[test]
 fn a_disarmed_timer_does_not_hide_a_deadlock() {

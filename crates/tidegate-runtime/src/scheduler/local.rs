@@ -45,6 +45,8 @@ pub(crate) struct Local {
     queue: RunQueue,
     tasks: Registry,
     current: Cell<*const Header>,
+    /// The task of `block_on`, during a run. It is only compared.
+    root: Cell<*const Header>,
     /// When a shutdown is over.
     until: Cell<Option<Instant>>,
     time: Time,
@@ -94,6 +96,7 @@ impl Local {
             queue: RunQueue::new(),
             tasks: Registry::new(),
             current: Cell::new(ptr::null()),
+            root: Cell::new(ptr::null()),
             until: Cell::new(None),
             time,
             now: Cell::new(now),
@@ -123,6 +126,16 @@ impl Local {
 
     pub(crate) fn current_task(&self) -> *const Header {
         self.current.get()
+    }
+
+    /// Is it the task of `block_on`? Nobody has its handle.
+    pub(crate) fn is_root(&self, task: *const Header) -> bool {
+        self.root.get() == task
+    }
+
+    /// When the wheel wants to be turned, in ns.
+    pub(crate) fn due_ns(&self) -> u64 {
+        self.due.get()
     }
 
     pub(crate) fn time(&self) -> &Time {
@@ -245,6 +258,7 @@ impl Local {
     /// # Safety
     /// Inside `enter`; the caller has a reference on `root`, or `root` is null: then until there is no task left.
     pub(crate) unsafe fn run(&self, root: *const Header, limit: u64) -> Result<(), Stuck> {
+        self.root.set(root);
         // Whatever time has passed since the last run was not a poll's.
         self.has_slept.set(true);
         self.left.set(0);
@@ -479,7 +493,7 @@ impl Hooks for Local {
             return;
         }
         let (number, is_join) = self.number_of(&wait);
-        if is_join {
+        if is_join && !self.is_root(task) {
             self.has_new_joins.set(true);
         }
         // SAFETY: the task is being polled.
