@@ -184,6 +184,28 @@ fn two_leave_at_once() {
     }
 }
 
+/// The same for reservations, of which only the first has collected anything.
+#[test]
+fn two_reservations_leave_at_once() {
+    let wheel = new_wheel();
+    enter(&wheel, &Deaf, || {
+        let (tx, rx) = bounded(LINE + 1);
+        (0..=LINE as u64).for_each(|n| tx.try_send(n).unwrap());
+        let mut many = [(); 2].map(|()| Box::pin(tx.reserve_many(LINE + 1).timeout(MS)));
+        many.iter_mut().for_each(Look::parks);
+        let (woken, waker) = Woken::new();
+        let mut line: Vec<_> = (0..LINE as u64).map(|n| Box::pin(tx.send(n))).collect();
+        line.iter_mut().for_each(|send| send.parks_with(&waker));
+        (0..LINE as u64).for_each(|n| assert_eq!(rx.try_recv(), Ok(n)));
+        thread::sleep(2 * MS);
+        assert_eq!(wheel.turn(), Next::More);
+        assert!(many.iter_mut().all(|reservation| reservation.ends().is_err()));
+        while wheel.turn() == Next::More {}
+        assert_eq!((woken.count(), tx.len()), (LINE, LINE + 1));
+        assert!(line.iter_mut().all(|send| send.ends().is_ok()));
+    });
+}
+
 /// Several lines have their turns, one part each; none waits for all of another.
 #[test]
 fn lines_take_turns() {
