@@ -2,6 +2,8 @@
 #![cfg(not(loom))]
 
 mod support;
+#[path = "support/watchdog.rs"]
+mod watchdog;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,6 +17,7 @@ use tidegate_wait::timer::{sleep, Next, Turner, Wheel};
 use tidegate_wait::wake_batch::BATCH;
 
 use support::{Look, Woken};
+use watchdog::watched;
 
 const MS: Duration = Duration::from_millis(1);
 /// How many stand behind the one that leaves: more than a few holds let in.
@@ -103,14 +106,19 @@ impl Line {
     }
 }
 
+/// On a thread whose timers go off only when this wheel is turned; a list that has become a circle is no hang.
+fn with_wheel<R>(f: impl FnOnce(&Wheel) -> R) -> R {
+    let wheel = new_wheel();
+    watched(thread::current().name().map(str::to_owned), || enter(&wheel, &Deaf, || f(&wheel)))
+}
+
 /// Each kind of line, on a thread whose timers go off only when its wheel is turned; all deadlines are past.
 fn each_line(f: impl Fn(&Wheel, Line)) {
     for make in [Line::weighted, Line::reserving] {
-        let wheel = new_wheel();
-        enter(&wheel, &Deaf, || {
+        with_wheel(|wheel| {
             let line = make();
             thread::sleep(2 * MS);
-            f(&wheel, line);
+            f(wheel, line);
         });
     }
 }
@@ -161,8 +169,7 @@ fn a_wheel_that_dies_lets_all_in() {
 #[test]
 fn two_leave_at_once() {
     for way in ["dropped", "ended"] {
-        let wheel = new_wheel();
-        enter(&wheel, &Deaf, || {
+        with_wheel(|wheel| {
             let (tx, rx) = bounded_by(2 * LINE as u64, |&n| n);
             tx.try_send(1).unwrap();
             let mut heavy = [2 * LINE as u64; 2].map(|n| Box::pin(tx.send(n).timeout(MS)));
@@ -187,8 +194,7 @@ fn two_leave_at_once() {
 /// The same for reservations, of which only the first has collected anything.
 #[test]
 fn two_reservations_leave_at_once() {
-    let wheel = new_wheel();
-    enter(&wheel, &Deaf, || {
+    with_wheel(|wheel| {
         let (tx, rx) = bounded(LINE + 1);
         (0..=LINE as u64).for_each(|n| tx.try_send(n).unwrap());
         let mut many = [(); 2].map(|()| Box::pin(tx.reserve_many(LINE + 1).timeout(MS)));
