@@ -323,6 +323,11 @@ fn do_of_other_monads() {
 fn do_within_terms() {
     pass("def f(b: Bool) -> IO(Unit):\n  match b:\n    case True{}: do IO<Unit>:\n      IO.print(\"a\")\n      IO.print(\"b\")\n    case False{}:\n      IO.pure(Unit, Unit{})\n");
     pass("def f() -> IO(Unit):\n  IO.spawn(Unit, do IO<Unit>:\n    IO.print(\"a\")\n    IO.print(\"b\"))\n");
+    // A function's type needs no parentheses.
+    pass(
+        "def f() -> IO(Unit):\n  do IO<Unit>:\n    g : U32 -> String = n => U32.show(n)\n    \
+         h : U32 -> String <- IO.pure(U32 -> String, U32.show)\n    IO.print(g(1) ++ h(2))\n",
+    );
 }
 
 #[test]

@@ -404,7 +404,7 @@ impl Parser<'_> {
         let binder = self.as_binder(term);
         let statement = match binder {
             Some(binder) if self.take(":") => {
-                let ty = self.term(1)?;
+                let ty = self.term(0)?;
                 if self.take("=") {
                     Statement::Let(binder, ty, self.term(0)?)
                 } else {
