@@ -1,4 +1,5 @@
-//! Who leaves a line by a timer may let in many behind it: in parts, between the turns of the wheel (O4, N5, A5).
+//! Who leaves a line by a timer may let in many behind it: the thread of the timer a few, the driver thread the others (O4,
+//! N5, A5).
 #![cfg(not(loom))]
 
 mod support;
@@ -7,21 +8,68 @@ mod watchdog;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::thread;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Wake, Waker};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use tidegate_channel::{bounded, bounded_by, Operation, Receiver, RecvError, ReserveError, WeightedSendError};
 use tidegate_wait::context::{enter, Hooks, WaitInfo};
-use tidegate_wait::timer::{sleep, Next, Turner, Wheel};
+use tidegate_wait::timer::{is_settling, sleep, Next, Turner, Wheel};
 use tidegate_wait::wake_batch::BATCH;
 
-use support::{Look, Woken};
+use support::Look;
 use watchdog::watched;
 
 const MS: Duration = Duration::from_millis(1);
 /// How many stand behind the one that leaves: more than a few holds let in.
 const LINE: usize = if cfg!(miri) { 4 } else { 8 } * BATCH;
+
+/// Counts its wakes, by thread: that of the test, or another.
+struct Woken {
+    home: ThreadId,
+    here: AtomicUsize,
+    elsewhere: AtomicUsize,
+}
+
+impl Woken {
+    fn new() -> (Arc<Woken>, Waker) {
+        let home = thread::current().id();
+        let woken = Arc::new(Woken { home, here: AtomicUsize::new(0), elsewhere: AtomicUsize::new(0) });
+        (woken.clone(), Waker::from(woken))
+    }
+
+    fn here(&self) -> usize {
+        self.here.load(SeqCst)
+    }
+
+    fn count(&self) -> usize {
+        self.here() + self.elsewhere.load(SeqCst)
+    }
+
+    /// Until so many have been woken; the watchdog waits for us.
+    fn reaches(&self, n: usize) {
+        while self.count() < n {
+            thread::yield_now();
+        }
+        assert_eq!(self.count(), n);
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        let count = if thread::current().id() == self.home { &self.here } else { &self.elsewhere };
+        count.fetch_add(1, SeqCst);
+    }
+}
+
+/// Nobody is let in any more.
+fn settle() {
+    while is_settling() {
+        thread::yield_now();
+    }
+}
 
 struct Deaf;
 
@@ -93,26 +141,31 @@ impl Line {
         Line { what, first, behind, woken, rx, next }
     }
 
-    /// All went on, in order (G2), and nothing is left.
+    /// All go on, in order (G2), and nothing is left.
     #[track_caller]
-    fn all_went_on(mut self) {
-        assert_eq!(self.woken.count(), LINE, "{}", self.what);
+    fn all_go_on(mut self) {
+        self.woken.reaches(LINE);
         assert!(self.first.ends() && self.behind.iter_mut().all(|send| send.ends()));
         assert_eq!(self.rx.try_recv(), Ok(self.next));
         let rest: Vec<u64> = std::iter::from_fn(|| self.rx.try_recv().ok()).collect();
         assert!(rest.len() == LINE && rest.is_sorted(), "{}: {rest:?}", self.what);
+        settle();
         drop((self.first, self.behind));
         assert_eq!(self.rx.try_recv(), Err(RecvError::Closed), "{}: nobody keeps a half", self.what);
     }
 }
 
-/// On a thread whose timers go off only when this wheel is turned; a list that has become a circle is no hang.
+/// On a thread whose timers go off only when this wheel is turned.
 fn with_wheel<R>(f: impl FnOnce(&Wheel) -> R) -> R {
     let wheel = new_wheel();
     watched(thread::current().name().map(str::to_owned), || enter(&wheel, &Deaf, || f(&wheel)))
 }
 
-/// Each kind of line, on a thread whose timers go off only when its wheel is turned; all deadlines are past.
+fn turn_all(wheel: &Wheel) {
+    while wheel.turn() == Next::More {}
+}
+
+/// Each kind of line, all deadlines past.
 fn each_line(f: impl Fn(&Wheel, Line)) {
     for make in [Line::weighted, Line::reserving] {
         with_wheel(|wheel| {
@@ -123,49 +176,82 @@ fn each_line(f: impl Fn(&Wheel, Line)) {
     }
 }
 
-/// G3, G6: one turn lets in a bounded part of the line, and another timer goes off in between.
+/// G3, G6: the thread of the timer lets in one hold's part, though it turns its wheel until nothing is left to do; those it
+/// leaves go on although it does nothing any more.
 #[test]
-fn a_line_goes_on_in_parts() {
+fn a_timers_thread_lets_in_a_part() {
     each_line(|wheel, line| {
-        let mut other = Box::pin(sleep(Duration::from_nanos(1)));
-        let (mut let_in, mut turns, mut other_ended_at) = (0, 0, None);
-        loop {
-            let next = wheel.turn();
-            turns += 1;
-            let part = line.woken.count() - let_in;
-            assert!(part <= 2 * BATCH, "{}: {part} in one turn", line.what);
-            let_in += part;
-            if other_ended_at.is_none() && other.look().is_ready() {
-                other_ended_at = Some(let_in);
-            }
-            if next != Next::More {
-                break;
-            }
-            thread::sleep(Duration::from_micros(50));
-        }
-        assert!(turns >= LINE / (2 * BATCH), "{}: {turns} turns", line.what);
-        assert!(other_ended_at.is_some_and(|let_in| let_in < LINE), "{}: {other_ended_at:?}", line.what);
-        line.all_went_on();
+        turn_all(wheel);
+        let here = line.woken.here();
+        assert!((1..=BATCH).contains(&here), "{}: {here} of {LINE}", line.what);
+        let woken = line.woken.clone();
+        line.all_go_on();
+        assert_eq!(woken.here(), here);
     });
 }
 
-/// What was begun by a wheel that goes is done by then.
+/// G3, G6: a timer of the driver's own goes off before it has let in a long line.
 #[test]
-fn a_wheel_that_dies_lets_all_in() {
+fn the_driver_has_other_timers() {
+    if cfg!(miri) {
+        return;
+    }
+    const LONG: usize = 50_000;
+    /// Arms a timer at its first wake, on the thread that wakes it; counts the others.
+    #[derive(Default)]
+    struct Arms(AtomicUsize, Mutex<Option<Pin<Box<tidegate_wait::timer::Sleep>>>>, Arc<Mutex<Option<usize>>>);
+    struct Ends(Arc<Arms>);
+    impl Wake for Ends {
+        fn wake(self: Arc<Self>) {
+            let let_in = self.0 .0.load(SeqCst);
+            self.0 .2.lock().unwrap().get_or_insert(let_in);
+        }
+    }
+    impl Wake for Arms {
+        fn wake(self: Arc<Self>) {
+            if self.0.fetch_add(1, SeqCst) == BATCH {
+                let mut sleep = Box::pin(sleep(Duration::from_nanos(1)));
+                assert!(sleep.look_with(&Waker::from(Arc::new(Ends(self.clone())))).is_pending());
+                *self.1.lock().unwrap() = Some(sleep);
+            }
+        }
+    }
+    with_wheel(|wheel| {
+        let arms = Arc::new(Arms::default());
+        let (tx, _rx) = bounded_by(LONG as u64 + 1, |&n: &u64| n);
+        tx.try_send(1).unwrap();
+        let mut heavy = Box::pin(tx.send(LONG as u64 + 1).timeout(MS));
+        heavy.parks();
+        let waker = Waker::from(arms.clone());
+        let mut line: Vec<_> = (0..LONG).map(|_| Box::pin(tx.send(1))).collect();
+        line.iter_mut().for_each(|send| send.parks_with(&waker));
+        thread::sleep(2 * MS);
+        turn_all(wheel);
+        while arms.0.load(SeqCst) < LONG {
+            thread::yield_now();
+        }
+        let let_in = *arms.2.lock().unwrap();
+        assert!(let_in.is_some_and(|let_in| let_in < LONG), "it went off after {let_in:?}");
+    });
+}
+
+/// What a wheel has begun goes on when it has died.
+#[test]
+fn the_wheel_dies_meanwhile() {
     for make in [Line::weighted, Line::reserving] {
         let wheel = new_wheel();
         let line = enter(&wheel, &Deaf, || {
             let line = make();
             thread::sleep(2 * MS);
-            assert_eq!(wheel.turn(), Next::More);
+            turn_all(&wheel);
             line
         });
         drop(wheel);
-        line.all_went_on();
+        watched("the wheel dies", || line.all_go_on());
     }
 }
 
-/// O4: two leave one line in one turn: it has one payer, and stands in the wheel once; and so it is the next time.
+/// O4: two leave one line in one turn: it has one payer, and stands in the list once; and so it is the next time.
 #[test]
 fn two_leave_at_once() {
     with_wheel(|wheel| {
@@ -178,14 +264,15 @@ fn two_leave_at_once() {
             let mut line: Vec<_> = (0..LINE).map(|_| Box::pin(tx.send(1))).collect();
             line.iter_mut().for_each(|send| send.parks_with(&waker));
             thread::sleep(2 * MS);
-            assert_eq!(wheel.turn(), Next::More);
+            turn_all(wheel);
             match way {
                 "dropped" => drop(heavy),
                 _ => assert!(heavy.iter_mut().all(|send| send.ends().is_err())),
             }
-            while wheel.turn() == Next::More {}
-            assert_eq!((woken.count(), tx.weight()), (LINE, LINE as u64 + 1));
+            woken.reaches(LINE);
+            assert_eq!(tx.weight(), LINE as u64 + 1);
             assert_eq!(std::iter::from_fn(|| rx.try_recv().ok()).count(), LINE + 1);
+            settle();
         }
     });
 }
@@ -204,51 +291,63 @@ fn two_reservations_leave_at_once() {
             line.iter_mut().for_each(|send| send.parks_with(&waker));
             (0..LINE as u64).for_each(|n| assert_eq!(rx.try_recv(), Ok(n)));
             thread::sleep(2 * MS);
-            assert_eq!(wheel.turn(), Next::More);
+            turn_all(wheel);
             assert!(many.iter_mut().all(|reservation| reservation.ends().is_err()));
-            while wheel.turn() == Next::More {}
-            assert_eq!((woken.count(), tx.len()), (LINE, LINE + 1));
+            woken.reaches(LINE);
+            assert_eq!(tx.len(), LINE + 1);
             assert!(line.iter_mut().all(|send| send.ends().is_ok()));
             assert_eq!(std::iter::from_fn(|| rx.try_recv().ok()).count(), LINE + 1);
+            settle();
         }
     });
 }
 
-/// Several lines have their turns, one part each; none waits for all of another.
+/// O4: the next payer of a channel may come, by another wheel, as soon as all is paid.
 #[test]
-fn lines_take_turns() {
-    each_line(|wheel, line| {
-        let others = [Line::weighted(), Line::reserving()];
+fn payers_follow_each_other() {
+    let wheels = [new_wheel(), new_wheel()];
+    for _round in 0..if cfg!(miri) { 3 } else { 50 } {
+        let (tx, _rx) = bounded_by(8 * LINE as u64, |&n| n);
+        tx.try_send(1).unwrap();
+        let mut lines = Vec::new();
+        for wheel in &wheels {
+            let mut heavy = Box::pin(tx.send(8 * LINE as u64).timeout(MS));
+            enter(wheel, &Deaf, || heavy.parks());
+            let (woken, waker) = Woken::new();
+            let mut line: Vec<_> = (0..LINE).map(|_| Box::pin(tx.send(1))).collect();
+            line.iter_mut().for_each(|send| send.parks_with(&waker));
+            lines.push((heavy, line, woken));
+        }
         thread::sleep(2 * MS);
-        assert_eq!(wheel.turn(), Next::More);
-        let lines: Vec<Line> = others.into_iter().chain([line]).collect();
-        for _ in 0..4 * lines.len() {
-            let counts: Vec<usize> = lines.iter().map(|line| line.woken.count()).collect();
-            let spread = counts.iter().max().unwrap() - counts.iter().min().unwrap();
-            assert!(spread <= 2 * BATCH, "{counts:?}");
-            let _more = wheel.turn();
-        }
-        while wheel.turn() == Next::More {}
-        lines.into_iter().for_each(Line::all_went_on);
+        thread::scope(|scope| wheels.iter().for_each(|wheel| drop(scope.spawn(|| turn_all(wheel)))));
+        watched("payers", || lines.iter().for_each(|(_, _, woken)| woken.reaches(LINE)));
+    }
+}
+
+/// Several lines at once: all are let in.
+#[test]
+fn many_lines() {
+    each_line(|wheel, line| {
+        let others = [Line::weighted(), Line::reserving(), Line::weighted()];
+        thread::sleep(2 * MS);
+        turn_all(wheel);
+        others.into_iter().chain([line]).for_each(Line::all_go_on);
     });
 }
 
-/// N5: what a task finds owed meanwhile, as it leaves the line, it leaves to the wheel; so does a receive.
+/// N5: what a task finds owed meanwhile it leaves to the driver: the end of the one that expired, a drop, a receive.
 #[test]
-fn a_task_leaves_it_to_the_wheel() {
+fn a_task_leaves_it_to_the_driver() {
     each_line(|wheel, mut line| {
-        assert_eq!(wheel.turn(), Next::More);
-        let let_in = line.woken.count();
-        assert!((1..LINE).contains(&let_in));
-        drop(line.behind.pop());
+        turn_all(wheel);
         assert!(line.first.ends(), "its task looks at its end");
-        assert_eq!(line.woken.count(), let_in, "{}", line.what);
+        drop(line.behind.pop());
+        let has_dropped_one = line.woken.here();
         assert_eq!(line.rx.try_recv(), Ok(line.next));
-        assert!(line.woken.count() <= let_in + BATCH, "{}", line.what);
-        while wheel.turn() == Next::More {}
-        assert_eq!(line.woken.count(), LINE - 1, "{}", line.what);
+        assert!(line.woken.here() <= 3 * BATCH, "{}: {} of {LINE}", line.what, line.woken.here());
+        assert!(has_dropped_one <= 2 * BATCH);
+        settle();
         assert!(line.behind.iter_mut().all(|send| send.ends()));
-        assert_eq!(std::iter::from_fn(|| line.rx.try_recv().ok()).count(), LINE - 1);
     });
 }
 
@@ -256,53 +355,55 @@ fn a_task_leaves_it_to_the_wheel() {
 #[test]
 fn a_close_comes_between() {
     each_line(|wheel, mut line| {
-        assert_eq!(wheel.turn(), Next::More);
-        let let_in = line.woken.count();
-        assert!((1..LINE).contains(&let_in));
+        turn_all(wheel);
         assert!(line.rx.close());
-        assert_eq!(line.woken.count(), LINE);
+        line.woken.reaches(LINE);
         let sent: Vec<bool> = line.behind.iter_mut().map(Look::ends).collect();
-        assert!(sent[..let_in].iter().all(|&sent| sent) && !sent[let_in..].iter().any(|&sent| sent));
+        let let_in = sent.iter().filter(|&&sent| sent).count();
+        assert!(sent.is_sorted_by(|a, b| a >= b) && let_in > 0);
+        settle();
         let received = std::iter::from_fn(|| line.rx.try_recv().ok()).count();
         assert_eq!((received, line.rx.len()), (let_in + 1, 0), "{}", line.what);
-        while wheel.turn() == Next::More {}
         assert_eq!(line.rx.try_recv(), Err(RecvError::Closed), "{}: no permit is left", line.what);
     });
 }
 
-/// O4: the debt keeps the channel's memory, and nothing else; values and halves may go meanwhile.
+/// O4: a debt keeps the channel's memory, and nothing else; values and halves may go meanwhile.
 #[test]
 fn everybody_goes_meanwhile() {
-    each_line(|wheel, line| {
-        assert_eq!(wheel.turn(), Next::More);
-        drop(line);
-        while wheel.turn() == Next::More {}
-        assert_eq!(wheel.armed(), 0);
+    with_wheel(|wheel| {
+        let value = Arc::new(());
+        let (tx, rx) = bounded_by(2 * LINE as u64, move |(weight, _): &(u64, Arc<()>)| *weight);
+        let values = value.clone();
+        let send = |weight| Box::pin(tx.clone().into_send((weight, values.clone())));
+        tx.try_send((1, value.clone())).unwrap();
+        let mut heavy = Box::pin(tx.clone().into_send((2 * LINE as u64, value.clone())).timeout(MS));
+        heavy.parks();
+        let mut line: Vec<_> = (0..LINE).map(|_| send(1)).collect();
+        line.iter_mut().for_each(Look::parks);
+        thread::sleep(2 * MS);
+        turn_all(wheel);
+        drop((heavy, line, rx, tx));
+        drop(values);
+        while Arc::strong_count(&value) > 1 {
+            thread::yield_now();
+        }
     });
 }
 
-/// G9: receives, drops and turns of the wheel on several threads; nobody who can go on is left.
+/// G9: receives beside it; nobody who can go on is left.
 #[test]
-fn turned_beside_other_threads() {
-    let rounds = if cfg!(miri) { 2 } else { 200 };
+fn beside_receives() {
+    let rounds = if cfg!(miri) { 2 } else { 100 };
     for round in 0..rounds {
         each_line(|wheel, line| {
-            // Else a receive might give the first all that it wants.
-            assert_eq!(wheel.turn(), Next::More);
-            let received = thread::scope(|scope| {
-                let rx = line.rx.clone();
-                let receiver = scope.spawn(move || {
-                    let mut received = 0;
-                    while received <= LINE - round % 3 {
-                        received += usize::from(rx.try_recv().is_ok());
-                        thread::yield_now();
-                    }
-                    received
-                });
-                while wheel.turn() == Next::More {}
-                receiver.join().unwrap()
-            });
-            assert_eq!(line.woken.count(), LINE);
+            turn_all(wheel);
+            let mut received = 0;
+            while received <= LINE - round % 3 {
+                received += usize::from(line.rx.try_recv().is_ok());
+            }
+            line.woken.reaches(LINE);
+            settle();
             assert_eq!(line.rx.len(), LINE + 1 - received);
         });
     }

@@ -291,28 +291,22 @@ fn virtual_time_jumps() {
     assert!(Runtime::new().unwrap().advance(MS).is_none());
 }
 
-/// G3, G6, A5: a send of the whole limit that expires lets in a long line, and tasks go on between its parts; nobody is
-/// left, in virtual time neither.
+/// A5, O4: a send of the whole limit that expires lets in a long line, of which the driver thread does the most; in virtual
+/// time the runtime's thread does all. And a closed world waits for that.
 #[test]
-fn a_long_line_is_let_in_between_tasks() {
-    const LINE: u64 = 2_000;
+fn a_long_line_is_let_in() {
+    const LINE: u64 = if cfg!(miri) { 100 } else { 2_000 };
     for is_virtual in [false, true] {
-        let rt = Runtime::builder().virtual_time(is_virtual).build().unwrap();
+        let rt = Runtime::builder().virtual_time(is_virtual).closed_world(true).build().unwrap();
         rt.block_on(async {
             let (tx, rx) = bounded_by(LINE + 1, |&n: &u64| n);
             tx.try_send(1).unwrap();
             let heavy = tx.clone();
             let first = spawn_local(async move { heavy.send(LINE + 1).timeout(500 * MS).await.is_err() });
-            // What has been let in, at the last poll of anybody here, and the most between two of those.
-            let (before, most) = (Rc::new(Cell::new(1)), Rc::new(Cell::new(0)));
             let line: Vec<_> = (0..LINE)
                 .map(|_| {
-                    let (tx, before, most) = (tx.clone(), before.clone(), most.clone());
-                    spawn_local(async move {
-                        let sent = tx.send(1).await;
-                        most.set(most.get().max(tx.weight() - before.replace(tx.weight())));
-                        sent.is_ok()
-                    })
+                    let tx = tx.clone();
+                    spawn_local(async move { tx.send(1).await.is_ok() })
                 })
                 .collect();
             yield_now().await;
@@ -322,7 +316,6 @@ fn a_long_line_is_let_in_between_tasks() {
                 assert!(send.await.unwrap());
             }
             assert_eq!((tx.weight(), rx.len() as u64), (LINE + 1, LINE + 1));
-            assert!(is_virtual || most.get() < 200, "{} of {LINE} between two polls", most.get());
         })
         .unwrap();
     }

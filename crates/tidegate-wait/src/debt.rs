@@ -2,8 +2,8 @@
 //!
 //! A send of weight 1,000 that expires may let in a thousand behind it. They must go on although nobody polls anything,
 //! and whoever took the send out, a timer's thread, must not be kept from its other timers for so long (G3, G6). So it
-//! does one hold's part, and keeps the rest as a [`Debt`] in a list of its wheel: linked through the owner, since waiting
-//! allocates nothing (G4), in the order in which they came, a part of the first at each turn.
+//! does one hold's part, and leaves the rest, a [`Debt`], to the driver thread ([`crate::timer`]), in a list through the
+//! owners, since waiting allocates nothing (G4).
 
 use core::ptr;
 use core::ptr::NonNull;
@@ -82,46 +82,60 @@ impl Owing {
         Owing(debt)
     }
 
-    /// One hold's part. `Some`: more is left.
-    pub(crate) fn pay(self) -> Option<Owing> {
-        match self.pay_some() {
-            Paid::All => self.into_held().release(),
-            Paid::Part | Paid::Waits => Some(self),
+    /// One hold's part.
+    pub(crate) fn pay(self) -> Left {
+        let owner = self.owner();
+        // SAFETY: we are the payer, and have a reference.
+        match unsafe { pay(owner) } {
+            Paid::Part => return Left::More(self),
+            Paid::Waits => return Left::Waits(self),
+            Paid::All => core::mem::forget(self),
+        }
+        // SAFETY: the reference is ours. What is owed by now is a new debt.
+        match unsafe { Held::from_raw(owner) }.release() {
+            Some(new) => Left::More(new),
+            None => Left::Nothing,
         }
     }
 
-    fn pay_some(&self) -> Paid {
-        let owner = self.owner();
-        // SAFETY: we are the payer, and have a reference.
-        unsafe { ((*owner).vtable().pay)(owner) }
-    }
-
+    /// Who owes. Not to be asked once all is paid: another may be the payer then.
     fn owner(&self) -> *const OwnerHeader {
         // SAFETY: the owner is alive, and the field is the payer's.
         unsafe { self.0.as_ref() }.owner.with(|owner| unsafe { *owner })
     }
+}
 
-    /// All has been paid: what is left is the reference.
-    fn into_held(self) -> Held {
-        let owner = self.owner();
-        core::mem::forget(self);
-        // SAFETY: the reference is ours.
-        unsafe { Held::from_raw(owner) }
-    }
+/// What a part of a payment has left.
+#[must_use]
+pub(crate) enum Left {
+    /// The debt is over, and the reference given back.
+    Nothing,
+    More(Owing),
+    /// The same, but another thread has to do something before.
+    Waits(Owing),
+}
+
+/// # Safety
+/// The caller is the payer, and has a reference on the owner.
+unsafe fn pay(owner: *const OwnerHeader) -> Paid {
+    // SAFETY: the caller's promise.
+    unsafe { ((*owner).vtable().pay)(owner) }
 }
 
 impl Drop for Owing {
     fn drop(&mut self) {
+        let owner = self.owner();
         let mut patience = Patience::new();
         loop {
-            match self.pay_some() {
+            // SAFETY: we are the payer, and have a reference.
+            match unsafe { pay(owner) } {
                 Paid::All => break,
                 Paid::Part => {}
                 Paid::Waits => patience.a_little(),
             }
         }
         // SAFETY: the reference is ours, and this is the end of us. It may owe something new.
-        drop(unsafe { Held::from_raw(self.owner()) });
+        drop(unsafe { Held::from_raw(owner) });
     }
 }
 

@@ -17,7 +17,8 @@
 //!   memory ([`Owner::retain`]): a leaked operation keeps its node for ever, but not its owner.
 //! - **O4** Who is taken out of a line may leave room for many behind it. Letting them in is a [`Debt`] of the owner: a
 //!   release does one hold's part of it, and if more is left returns the debt, with the reference, to its caller, who is
-//!   the payer then: it calls `pay` until all is done (a wheel between two turns, anybody else at once), and releases.
+//!   the payer then: it calls `pay` until all is done, and releases. A timer's thread leaves that to the driver thread,
+//!   anybody else does it at once.
 //!   There is one payer at a time: the owner marks the debt under its lock.
 
 use core::mem::ManuallyDrop;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidegate_wait::context::{refill, Hooks, WaitInfo};
-use tidegate_wait::timer::Next;
+use tidegate_wait::timer::{is_settling, Next};
 
 use super::queue::{Registry, RunQueue};
 use super::wait::{QUEUED, REGISTERED, WAITING};
@@ -36,6 +36,9 @@ const LOOK_NS: u64 = 100_000;
 const BUDGET: u32 = 128;
 /// How many steps of the wheel that fire nothing are taken at one look.
 const QUIET_TURNS: u32 = 64;
+
+/// How soon to look again whether the driver has still somebody to wake.
+const SETTLING: Duration = Duration::from_millis(1);
 
 /// A runtime's side of its thread.
 #[derive(Debug)]
@@ -396,8 +399,6 @@ impl Local {
                 (Next::Idle, _) => break u64::MAX,
             }
         };
-        // What a timer owes to those in line goes on at the next look: tasks go on in between.
-        let next = if self.time.wheel().pay() { 0 } else { next };
         self.due.set(next.min(self.due.get()));
     }
 
@@ -435,12 +436,26 @@ impl Local {
             // The first timer may have been taken out since it was seen.
             self.turn();
             match self.due.get() {
-                u64::MAX if self.queue.is_empty() => return Err(Stuck::Deadlock),
+                u64::MAX if self.queue.is_empty() => return self.deadlock(),
                 _ if !self.queue.is_empty() => return Ok(()),
                 _ => {}
             }
         }
         self.park(limit)
+    }
+
+    /// Nothing here can wake any task, and nobody outside was there before.
+    #[cold]
+    fn deadlock(&self) -> Result<(), Stuck> {
+        // In this order: who was outside may have ended because the driver woke it, in the middle of something.
+        if is_settling() {
+            self.mailbox.parker().park_timeout(SETTLING);
+            return Ok(());
+        }
+        match self.mailbox.has_tasks() || self.mailbox.has_requests() {
+            true => Ok(()),
+            false => Err(Stuck::Deadlock),
+        }
     }
 
     fn park(&self, limit: u64) -> Result<(), Stuck> {

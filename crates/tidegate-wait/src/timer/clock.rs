@@ -146,7 +146,6 @@ impl ManualClock {
         let mut any = false;
         loop {
             let (next, fired) = self.wheel.turn_counting();
-            while self.wheel.pay() {}
             any |= fired != 0;
             match next {
                 Next::More => {}

@@ -2,14 +2,26 @@
 //!
 //! It starts with the first timer, sleeps while nothing is armed, and never ends. A forked child has no such thread:
 //! timers armed there do not fire.
+//!
+//! # Debts
+//! It also lets in those behind whom a timer of any wheel has taken out of a line, if they are many (O4 in
+//! [`crate::owner`]): a part of the first debt after each turn, so its own timers wait for one part at most. A runtime's
+//! thread does not do so itself: it has timers of its own; a task of it may compute for long, or block, and it stops when
+//! `block_on` returns; all that while others would sleep beside room.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
 use super::{Next, Turner, Wheel};
+use crate::debt::{Debts, Left, Owing};
 use crate::shim::Ordering;
+
+static DEBTS: Mutex<Debts> = Mutex::new(Debts::new());
+
+/// Debts that are not paid yet, and 1 during a turn of the driver.
+static UNSETTLED: AtomicUsize = AtomicUsize::new(0);
 
 struct Driver {
     thread: OnceLock<Thread>,
@@ -57,12 +69,60 @@ fn start() -> Wheel {
     wheel
 }
 
+fn debts() -> MutexGuard<'static, Debts> {
+    DEBTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves a debt to the driver. If the system has no thread for it, the panic of [`wheel`] pays it on its way.
+pub(super) fn owe(owing: Owing) {
+    // Under loom there is no driver.
+    if !cfg!(loom) {
+        let wheel = wheel();
+        // Ordering: Relaxed; whoever must see it has it from something that this thread does later.
+        UNSETTLED.fetch_add(1, Ordering::Relaxed);
+        debts().push(owing);
+        wheel.notify(0);
+    }
+}
+
+/// Is the driver in the middle of something that may wake somebody, though no timer is due: a turn, a debt? Whoever looks
+/// after something that was done by one whom the driver woke, and then looks at what it was left itself, misses nothing.
+#[must_use]
+pub fn is_settling() -> bool {
+    // Ordering: Acquire pairs with Release in `settled`.
+    UNSETTLED.load(Ordering::Acquire) != 0
+}
+
+fn settled() {
+    // Ordering: Release pairs with Acquire in `is_settling`: what this thread has woken is seen.
+    UNSETTLED.fetch_sub(1, Ordering::Release);
+}
+
+/// Pays a part of the first debt. True: something is left.
+fn pay() -> bool {
+    let Some(owing) = debts().pop() else { return false };
+    match owing.pay() {
+        Left::Nothing => settled(),
+        Left::More(owing) => debts().push(owing),
+        Left::Waits(owing) => {
+            debts().push(owing);
+            std::thread::yield_now();
+        }
+    }
+    !debts().is_empty()
+}
+
 fn run(driver: &Driver) -> ! {
     let wheel = wheel();
     loop {
         // Ordering: Acquire pairs with Release in `earlier`. Cleared before the turn: what is armed after it sets it again.
         driver.notified.swap(false, Ordering::Acquire);
-        match wheel.turn() {
+        // Ordering: Relaxed; as in `owe`.
+        UNSETTLED.fetch_add(1, Ordering::Relaxed);
+        let next = wheel.turn();
+        settled();
+        match next {
+            _ if pay() => {}
             Next::More => {}
             Next::Idle => park(driver, None),
             Next::At(at) => {

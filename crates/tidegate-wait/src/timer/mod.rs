@@ -7,8 +7,8 @@
 //! # Firing
 //! Under the wheel's lock an entry is unlinked, then its operation is settled through its owner's table, which takes
 //! the owner's lock: **wheel before owner**, never the reverse, and never two wheels. The settling store is the last
-//! touch of the operation. Wakers run and references are given back after the lock; what an owner owes then (O4) is paid
-//! in parts, between turns.
+//! touch of the operation. Wakers run and references are given back after the lock; what an owner still owes then (O4)
+//! is the driver thread's to pay, a part between two turns of its own wheel.
 //!
 //! - **T4** An operation that was armed takes the wheel's lock once more before it ends (`disarm`), so nobody is still
 //!   looking at it when its memory goes.
@@ -27,6 +27,7 @@ mod wheel;
 use std::sync::Arc;
 
 pub use clock::ManualClock;
+pub use driver::is_settling;
 pub use interval::{interval, interval_at, Interval, MissedTicks, Tick, ZeroPeriod};
 pub use sleep::{sleep, sleep_until, Sleep};
 pub use timeout::{timeout, timeout_at, Elapsed, Timeout};
@@ -36,7 +37,7 @@ pub(crate) use clock::{duration_ns, instant_ns, Clock};
 use core::ptr::NonNull;
 use core::task::Waker;
 
-use crate::debt::{Debt, Debts};
+use crate::debt::Debt;
 use crate::op::entry::head_of;
 use crate::owner::{Held, Owner, OwnerHeader};
 use crate::shim::{Guard, Lock};
@@ -76,8 +77,6 @@ pub struct WheelCell {
     header: OwnerHeader,
     id: u16,
     core: Lock<WheelCore>,
-    /// What those owe whom a timer took out of a line (O4). Never locked together with anything else.
-    debts: Lock<Debts>,
 }
 
 // SAFETY: `header` comes first; the lock is a mutex; the memory is never freed while anything is linked (T5).
@@ -154,30 +153,15 @@ impl Wheel {
     }
 
     /// One bounded step: fires at most one batch of what is due, moves at most 256 timers down a level, wakes outside
-    /// the lock; and lets in a few of those behind whom a timer took out of a line ([`Wheel::pay`]). Any thread may turn
-    /// any wheel.
+    /// the lock. Any thread may turn any wheel.
+    ///
+    /// A timer that takes a heavy send out of a line makes room for many behind it. A few of them go on within the turn;
+    /// the others are let in by the driver thread, or at once if the clock is a manual one.
     pub fn turn(&self) -> Next {
-        let next = self.turn_counting().0;
-        if self.pay() {
-            Next::More
-        } else {
-            next
-        }
+        self.turn_counting().0
     }
 
-    /// A bounded part of what is owed to those in line behind an operation that a timer of this wheel ended: a send of
-    /// weight 1,000 that expires lets in many, and no timer waits for all of them. True: more is left.
-    pub fn pay(&self) -> bool {
-        let Some(owing) = self.cell.debts.lock().pop() else { return false };
-        let left = owing.pay();
-        let mut debts = self.cell.debts.lock();
-        if let Some(owing) = left {
-            debts.push(owing);
-        }
-        !debts.is_empty()
-    }
-
-    /// The timers' part of [`Wheel::turn`], and how many it fired. Whoever uses it calls [`Wheel::pay`] now and then.
+    /// [`Wheel::turn`], and how many timers it fired.
     pub fn turn_counting(&self) -> (Next, usize) {
         let mut fired = 0;
         let now = self.clock.now();
@@ -189,7 +173,10 @@ impl Wheel {
             unsafe { self.cell.fire(entry, &mut batch) }
         });
         drop(core);
-        batch.run_keeping(|owing| self.cell.debts.lock().push(owing));
+        match self.clock {
+            Clock::System => batch.run_keeping(driver::owe),
+            Clock::Manual(_) => batch.run(),
+        }
         let next = match next {
             wheel::Next::More => Next::More,
             wheel::Next::At(at) => Next::At(at),
@@ -300,7 +287,6 @@ impl Drop for Wheel {
                 break;
             }
         }
-        while self.pay() {}
         registry::give_back(self.cell);
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use super::entry::MAX_WHEELS;
 use super::wheel::WheelCore;
 use super::WheelCell;
-use crate::debt::Debts;
 use crate::owner::OwnerHeader;
 use crate::shim::{Lock, Ordering};
 
@@ -33,7 +32,6 @@ pub(super) fn take(now: u64) -> Option<&'static WheelCell> {
             header: OwnerHeader::of::<WheelCell>(),
             id: index as u16 + 1,
             core: Lock::new(WheelCore::new(now)),
-            debts: Lock::new(Debts::new()),
         }));
         // Ordering: Release pairs with Acquire in `cell`.
         CELLS[index].store(cell, Ordering::Release);
