@@ -14,9 +14,8 @@
 //!
 //! The future of `block_on` is in no circle: nobody has its handle.
 //!
-//! A circle is looked for before the thread sleeps, if a join has parked since the last time (that of `block_on` itself does
-//! not count: nobody joins it), at most ten times a second. (One that comes to be when an abort handle is dropped is found
-//! with the next join that parks.)
+//! A circle is looked for before the thread sleeps, if a join has parked since the last time, at most ten times a second. (One
+//! that comes to be when an abort handle is dropped is found with the next join that parks.)
 //!
 //! A search looks at every task, and timers wait for it. So in a world of many tasks it comes less often, one fiftieth of
 //! the time at most; and a timer that is due before it would be over is waited for first, for a second at most.

@@ -377,6 +377,30 @@ fn a_note_is_no_proof() {
     assert!(reports.borrow().is_empty());
 }
 
+/// A circle that could be broken by an abort handle is one as soon as that is dropped: found when the next join parks,
+/// that of `block_on` too.
+#[test]
+fn a_dropped_abort_handle_leaves_a_circle() {
+    let (rt, reports) = open_with_reports();
+    rt.block_on(async {
+        let aborts = Rc::new(RefCell::new(Vec::new()));
+        let kept = aborts.clone();
+        spawn_circle(2, move |handle| {
+            kept.borrow_mut().push(handle.abort_handle());
+            Box::pin(async move { handle.await.unwrap() })
+        });
+        spawn_local(sleep(150 * MS)).await.unwrap();
+        assert!(reports.borrow().is_empty());
+        aborts.take();
+        let start = Instant::now();
+        while reports.borrow().is_empty() {
+            spawn_local(sleep(5 * MS)).await.unwrap();
+            assert!(start.elapsed() < Duration::from_secs(60), "the circle is not found");
+        }
+    })
+    .unwrap();
+}
+
 /// Circles are found in virtual time, too, without a throttle.
 #[test]
 fn circles_in_virtual_time() {

@@ -508,7 +508,7 @@ impl Hooks for Local {
             return;
         }
         let (number, is_join) = self.number_of(&wait);
-        if is_join && !self.is_root(task) {
+        if is_join {
             self.has_new_joins.set(true);
         }
         // SAFETY: the task is being polled.

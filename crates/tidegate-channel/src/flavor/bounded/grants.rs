@@ -14,9 +14,10 @@
 //!   They still count as permits, and whoever took it out passes them on to the line, outside the lock: a timer's or
 //!   token's thread as it gives back its reference on the channel, which it does after every end (O3), a task by itself.
 //!   So no slot waits for a task to look at its reservation's end.
-//! - **N5** A timer's thread has other timers: it does one hold's part, and keeps the rest as a debt of the channel
-//!   (`tidegate_wait::debt`), a part at each turn of its wheel. What is left stays owed in between, counted as permits;
-//!   whoever finds something owed meanwhile leaves it to that thread: first of all the task of the one that expired.
+//! - **N5** A timer's thread has other timers: it does one hold's part, and leaves the rest, a debt of the channel
+//!   (`tidegate_wait::debt`), to the driver thread, a part at each of its turns. What is left stays owed in between, counted
+//!   as permits (a try to send may find the channel full for so long); whoever finds something owed meanwhile leaves it
+//!   alone: first of all the task of the one that expired.
 //! - **N4** Done, it has `wanted` permits, which its task takes or its drop gives back (M2).
 //!
 //! Rejected: waiting until so many slots are free at once, and taking none before. Then TXW would not mean that the

@@ -25,7 +25,7 @@
 //!   under the same hold, and in further ones until the first does not fit ([`Handle::let_in`]). One who leaves makes the
 //!   channel *owe* a look (`owed`, as in `flavor/bounded/grants.rs`, N3): whoever took it out, under the lock, does
 //!   it outside: a task by itself, a timer's or token's thread as it gives back its reference on the channel, which it
-//!   does after every end (O3), a timer's thread in parts (N5 there). So nobody waits for a task to look at its send's end. (Without: limit 10, 6 used; the
+//!   does after every end (O3), a timer's thread a part, and the driver thread the rest (N5 there). So nobody waits for a task to look at its send's end. (Without: limit 10, 6 used; the
 //!   first in line wants 10, the second 4. The first times out, and its task is never polled again. The second would sleep
 //!   beside room for it until the next receive; for ever, if the receiver waits for what the second sends.)
 //! - **A6** Nothing is allocated or freed under the lock: who needs a block for the store gives the lock back and begins
