@@ -382,6 +382,27 @@ fn a_send_beside_a_crossing() {
     explore(Start { at: 1, filled: 0, parked: false }, &[SendTwo, Recv], 2);
 }
 
+/// U7, I7: who goes on from what another receiver has seen of the tail, without a look of its own, has that tail behind it:
+/// head does not pass tail, as a third one's `len` sees it.
+#[test]
+fn a_claim_by_what_another_has_seen() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.max_branches = 20_000;
+    builder.check(|| {
+        let (tx, rx) = unbounded();
+        let (looks, takes) = (rx.clone(), rx.clone());
+        let first = thread::spawn(move || {
+            tx.try_send(1).unwrap();
+            (looks.try_recv().is_ok(), tx)
+        });
+        let second = thread::spawn(move || takes.try_recv().is_ok());
+        assert!(rx.len() <= 1);
+        let ((here, _tx), there) = (first.join().unwrap(), second.join().unwrap());
+        assert!(here ^ there, "exactly one of them took it");
+    });
+}
+
 /// U1, U2: three senders meet at a border.
 #[test]
 fn three_sends() {
