@@ -391,14 +391,14 @@ fn a_claim_by_what_another_has_seen() {
     builder.max_branches = 20_000;
     builder.check(|| {
         let (tx, rx) = unbounded();
-        let (looks, takes) = (rx.clone(), rx.clone());
-        let first = thread::spawn(move || {
-            tx.try_send(1).unwrap();
-            (looks.try_recv().is_ok(), tx)
-        });
+        let (takes, asks) = (rx.clone(), rx.clone());
         let second = thread::spawn(move || takes.try_recv().is_ok());
-        assert!(rx.len() <= 1);
-        let ((here, _tx), there) = (first.join().unwrap(), second.join().unwrap());
+        let third = thread::spawn(move || assert!(asks.len() <= 1));
+        // This thread's, which loom lets begin: see `loom_permits`.
+        tx.try_send(1).unwrap();
+        let here = rx.try_recv().is_ok();
+        let there = second.join().unwrap();
+        third.join().unwrap();
         assert!(here ^ there, "exactly one of them took it");
     });
 }
