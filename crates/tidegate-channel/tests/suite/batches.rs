@@ -1,5 +1,6 @@
 //! Many values as one operation (R1–R4).
 
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use tidegate_channel::{Operation, Parked, RecvError, SendError};
 use tidegate_wait::cancel::CancelToken;
 
 use crate::flavors::{drain, each_flavor, each_manner, with_clock};
-use crate::support::{panics, quiet_panic, Ledger, Look};
+use crate::support::{hooked, panics, quiet_panic, Hooks, Ledger, Look};
 
 /// More than any run, any hold and any flavor's buffer.
 const MANY: usize = 200;
@@ -209,6 +210,35 @@ fn batch_receives_end_like_others() {
             let mut at_once = Box::pin(rx.recv_many(&mut buffer, 8));
             assert_eq!((at_once.ends(), at_once.ends()), (Err(RecvError::Closed), Err(RecvError::Closed)));
         });
+    });
+}
+
+/// I3: a receive parks between a batch's last try and its park, while the waker is cloned; every slot is promised, if there
+/// are any. The batch goes across.
+#[test]
+fn a_receive_parks_before_a_batch_does() {
+    each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
+        let (tx, rx) = flavor.make();
+        let permits: Vec<_> = (0..flavor.capacity).map(|_| tx.try_reserve().unwrap()).collect();
+        let parked = Arc::new(Mutex::new(None));
+        let place = parked.clone();
+        let hook = move || {
+            place.lock().unwrap().get_or_insert_with(|| {
+                let mut receive = Box::pin(rx.clone().into_recv());
+                receive.parks();
+                receive
+            });
+        };
+        let hooks = Arc::new(Hooks { clone: Some(Box::new(hook)), ..Hooks::default() });
+        hooks.activate(true);
+        let mut batch = Box::pin(tx.send_many(7..8));
+        assert_eq!(batch.look_with(&hooked(&hooks)), Poll::Ready(Ok(1)));
+        let mut receive = parked.lock().unwrap().take().unwrap();
+        assert_eq!(receive.ends(), Ok(7));
+        drop(permits);
     });
 }
 
