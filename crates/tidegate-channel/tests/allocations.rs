@@ -148,6 +148,22 @@ fn reservations_of_many_allocate_nothing() {
     });
 }
 
+/// R4: a receive of many makes room when it parks, not when it has got a value; and for all that is there at once.
+#[test]
+fn receives_of_many_make_room_before() {
+    let (tx, rx) = bounded(8);
+    let mut seen = Vec::new();
+    {
+        let mut receive = pin!(rx.recv_many(&mut seen, 8));
+        assert!(poll(receive.as_mut(), Waker::noop()).is_pending());
+        tx.try_send(1).unwrap();
+        assert_eq!(allocations(|| assert!(poll(receive.as_mut(), Waker::noop()).is_ready())), 0);
+    }
+    let mut seen = Vec::new();
+    (0..8).for_each(|n| tx.try_send(n).unwrap());
+    assert_eq!(allocations(|| assert_eq!(rx.try_recv_many(&mut seen, 8), Ok(8))), 1);
+}
+
 /// G4: blocking waits allocate nothing once the thread has its parker.
 #[test]
 fn blocking_allocates_nothing() {

@@ -241,6 +241,26 @@ fn goes() {
     explore(3);
 }
 
+/// H2, H3: a receive that was parked before the threads began looks while the send, in the hold that has ended it, still has
+/// the lock: what it takes stays taken.
+#[test]
+fn a_look_during_the_send() {
+    check(|| {
+        let ledger = Ledger::default();
+        let (value, (tx, rx)) = (ledger.value(1), oneshot::channel());
+        let mut receive = Box::pin(rx.into_recv());
+        receive.parks();
+        let receiver = spawn(move || (receive.look().map(received), receive));
+        assert!(tx.send(value).is_ok());
+        let (seen, mut receive) = receiver.join().unwrap();
+        if seen.is_pending() {
+            assert!(received(receive.ends()));
+        }
+        drop(receive);
+        ledger.settled();
+    });
+}
+
 /// Both block: the operation, the parker and the channel together.
 #[test]
 fn threads_that_block() {

@@ -209,3 +209,81 @@ fn a_permit_that_sends_capacity_2() {
 fn a_permit_that_is_dropped_capacity_2() {
     every(2, false);
 }
+
+/// How the slot that another thread may still be reading comes to be filled.
+#[derive(Clone, Copy, Debug)]
+enum Fill {
+    /// By a permit's own value.
+    Send,
+    /// By a parked send's, when a permit is dropped.
+    Drop,
+    /// By a parked send's, when a receive takes the slot before it: with permits the one that became free is another.
+    Receive,
+}
+
+/// M2, I6: a receive has claimed the first slot, and may be in the middle of its read while that slot is promised, and filled.
+///
+/// The receive is this thread's, which loom lets begin: where two threads read a word, and then one of them writes it, loom
+/// sees no reason to try the other order.
+fn fill_beside_a_read(capacity: usize, fill: Fill) -> bool {
+    let mut world = World { dropped: Arc::default(), made: 0 };
+    let (tx, rx) = bounded::<Value>(capacity);
+    for _ in 0..capacity {
+        assert!(tx.try_send(world.value()).is_ok());
+    }
+    let (own, parked) = (world.value(), world.value());
+    let (sender, receiver) = (tx.clone(), rx.clone());
+    let other = loom::thread::spawn(move || {
+        // Else the slot has not been claimed yet.
+        let Ok(permit) = sender.try_reserve() else { return false };
+        let left = match fill {
+            Fill::Send => {
+                assert!(permit.send(own).is_ok());
+                capacity
+            }
+            Fill::Drop | Fill::Receive => {
+                let mut send = Box::pin(sender.send(parked));
+                assert!(look(&mut send).is_pending());
+                if matches!(fill, Fill::Receive) {
+                    assert!(receiver.try_recv().is_ok());
+                }
+                drop(permit);
+                assert!(look(&mut send).is_ready());
+                capacity - usize::from(matches!(fill, Fill::Receive))
+            }
+        };
+        assert_eq!(sender.len(), left);
+        true
+    });
+    assert!(rx.try_recv().is_ok());
+    let filled = other.join().unwrap();
+    settle(&tx, Some(rx), Waiting::default());
+    drop(tx);
+    assert_eq!(world.dropped.load(SeqCst), world.made, "each value was dropped once");
+    filled
+}
+
+fn beside_a_read(capacity: usize, fill: Fill) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(2));
+    let filled = Arc::new(AtomicUsize::new(0));
+    let seen = filled.clone();
+    model.check(move || _ = seen.fetch_add(usize::from(fill_beside_a_read(capacity, fill)), SeqCst));
+    // Once after the read is not enough.
+    assert!(filled.load(SeqCst) > 1, "it was never filled beside the read");
+}
+
+#[test]
+fn a_permit_s_value_beside_a_read() {
+    [1, 2].into_iter().for_each(|capacity| beside_a_read(capacity, Fill::Send));
+}
+
+#[test]
+fn a_dropped_permit_s_slot_beside_a_read() {
+    [1, 2].into_iter().for_each(|capacity| beside_a_read(capacity, Fill::Drop));
+}
+
+#[test]
+fn a_receive_lets_a_send_in_beside_a_read() {
+    beside_a_read(2, Fill::Receive);
+}

@@ -340,12 +340,67 @@ fn a_block_is_used_again() {
     explore(Start { at: 2, filled: 3, parked: false }, &[TryRecv, TryRecv, SendTwo], 1);
 }
 
+/// U4: in a block that is used again a send is still copying, and a receive waits for it, while others cross the border, both
+/// ways, and come round to the block once more: stamps of its first use say nothing.
+#[test]
+fn a_copy_in_a_block_that_is_used_again() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.max_branches = 20_000;
+    builder.expect_explicit_explore = true;
+    builder.check(|| {
+        let ledger = Ledger::default();
+        let (tx, rx) = unbounded();
+        for n in 0..4 {
+            assert!(tx.try_send(ledger.value(n)).is_ok() && rx.try_recv().unwrap() == n);
+        }
+        let (sender, receiver, value) = (tx.clone(), rx.clone(), ledger.value(4));
+        let copies = thread::spawn(move || assert!(sender.try_send(value).is_ok()));
+        let waits = thread::spawn(move || receiver.try_recv().ok());
+        loom::explore();
+        assert!(tx.try_send(ledger.value(5)).is_ok());
+        let mut seen: Vec<_> = rx.try_recv().into_iter().collect();
+        // What follows has one order: it would take hours.
+        loom::stop_exploring();
+        (6..9).for_each(|n| assert!(tx.try_send(ledger.value(n)).is_ok()));
+        copies.join().unwrap();
+        seen.extend(waits.join().unwrap());
+        seen.extend(std::iter::from_fn(|| rx.try_recv().ok()));
+        let mut ids: Vec<_> = seen.iter().map(|value| value.id).collect();
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(4..9));
+        drop(seen);
+        ledger.settled();
+    });
+}
+
 /// U2: a sender that stops between its looks at tail and block, while another one crosses.
 #[test]
 fn a_send_beside_a_crossing() {
     explore(Start { at: 0, filled: 0, parked: false }, &[Send, SendTwo], 3);
     explore(Start { at: 0, filled: 0, parked: false }, &[SendTwo, SendTwo], 2);
     explore(Start { at: 1, filled: 0, parked: false }, &[SendTwo, Recv], 2);
+}
+
+/// U7, I7: who goes on from what another receiver has seen of the tail, without a look of its own, has that tail behind it:
+/// head does not pass tail, as a third one's `len` sees it.
+#[test]
+fn a_claim_by_what_another_has_seen() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.max_branches = 20_000;
+    builder.check(|| {
+        let (tx, rx) = unbounded();
+        let (takes, asks) = (rx.clone(), rx.clone());
+        let second = thread::spawn(move || takes.try_recv().is_ok());
+        let third = thread::spawn(move || assert!(asks.len() <= 1));
+        // This thread's, which loom lets begin: see `loom_permits`.
+        tx.try_send(1).unwrap();
+        let here = rx.try_recv().is_ok();
+        let there = second.join().unwrap();
+        third.join().unwrap();
+        assert!(here ^ there, "exactly one of them took it");
+    });
 }
 
 /// U1, U2: three senders meet at a border.

@@ -143,6 +143,26 @@ fn a_burst_drained_by_many_gives_its_memory_back() {
     assert!(left() <= 1, "{} blocks are left", left());
 }
 
+/// What receivers have left behind goes with the channel, too.
+#[test]
+fn a_channel_drained_by_many_leaves_nothing() {
+    let _alone = alone();
+    within(Duration::from_secs(60), "bursts", || {
+        let (_, left) = blocks(|| {
+            for _ in 0..50 {
+                let (tx, rx) = unbounded::<usize>();
+                (0..10_000).for_each(|n| tx.try_send(n).unwrap());
+                thread::scope(|scope| {
+                    for _ in 0..4 {
+                        scope.spawn(|| while rx.try_recv() != Err(RecvError::Empty) {});
+                    }
+                });
+            }
+        });
+        assert_eq!(left, 0);
+    });
+}
+
 /// Growing by several senders: those who meet at a border may each bring a block, and take it back.
 #[test]
 fn a_burst_of_many_senders_gives_its_memory_back() {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::mem::forget;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate_channel::{oneshot, Operation, RecvError};
@@ -9,7 +10,7 @@ use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::RawOperation;
 use tidegate_wait::timer::ManualClock;
 
-use crate::support::{Ledger, Look};
+use crate::support::{on_first_wake, Ledger, Look};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -84,6 +85,31 @@ fn behind_many_forgotten_ones() {
     assert_eq!(receive.ends(), Ok(1));
     drop(receive);
     assert_eq!(rx.try_recv(), Err(RecvError::Closed));
+}
+
+/// H1, H2: the same, and in the first of the wakers, between two holds of the send, somebody takes the value: the next hold
+/// leaves it taken. Until the last one has been told, somebody waits.
+#[test]
+fn a_value_is_taken_between_two_holds() {
+    let ledger = Ledger::default();
+    let (tx, rx) = oneshot::channel();
+    let rx = Arc::new(Mutex::new(rx));
+    let inside = rx.clone();
+    let mut first = rx.lock().unwrap();
+    let mut receive = Box::pin(first.recv());
+    receive.parks_with(&on_first_wake(move || {
+        let mut rx = inside.lock().unwrap();
+        assert_eq!(format!("{rx:?}"), "Receiver { value: true, closed: true, waiting: true }");
+        assert!(rx.try_recv().unwrap() == 1);
+    }));
+    forget(receive);
+    (0..100).for_each(|_| forget_parked(first.recv()));
+    drop(first);
+    assert!(tx.send(ledger.value(1)).is_ok());
+    let mut rx = rx.lock().unwrap();
+    assert_eq!(rx.try_recv().err(), Some(RecvError::Closed));
+    assert_eq!(format!("{rx:?}"), "Receiver { value: false, closed: true, waiting: false }");
+    ledger.settled();
 }
 
 /// An owned receive that is forgotten takes its half along: sends succeed into the void.

@@ -69,6 +69,25 @@ fn the_channel_between_two_slices() {
     });
 }
 
+/// G7, E3: with the last slice the end has come: its wakers find what was let in, and then the end.
+#[test]
+fn the_end_in_a_waker_of_the_last_slice() {
+    each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
+        let (tx, rx) = flavor.make();
+        flavor.fill(&tx, |n| n);
+        let (cap, inside) = (flavor.capacity, rx.clone());
+        let mut send = Box::pin(tx.send(cap));
+        send.parks_with(&on_first_wake(move || {
+            assert_eq!(drain(&inside), ((0..=cap).collect(), RecvError::Closed));
+        }));
+        assert!(tx.close_with(Parked::Admit));
+        assert_eq!((send.ends(), drain(&rx)), (Ok(()), (vec![], RecvError::Closed)));
+    });
+}
+
 /// G2, G7: receives that park while an admission runs get the next values, in order, whether they are tasks' or threads';
 /// those for whom none is left see the end with the admission's.
 #[test]

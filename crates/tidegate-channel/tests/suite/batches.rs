@@ -1,13 +1,15 @@
 //! Many values as one operation (R1–R4).
 
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_core::FusedFuture;
 use tidegate_channel::{Operation, Parked, RecvError, SendError};
 use tidegate_wait::cancel::CancelToken;
 
 use crate::flavors::{drain, each_flavor, each_manner, with_clock};
-use crate::support::{panics, quiet_panic, Ledger, Look};
+use crate::support::{hooked, panics, quiet_panic, Hooks, Ledger, Look};
 
 /// More than any run, any hold and any flavor's buffer.
 const MANY: usize = 200;
@@ -201,8 +203,100 @@ fn batch_receives_end_like_others() {
             let mut parked = Box::pin(rx.recv_many(&mut buffer, 8));
             parked.parks();
             drop(tx);
+            let late = rx.recv_many(&mut Vec::new(), 8).timeout(Duration::ZERO).wait();
+            assert_eq!(late, Err(RecvError::Closed), "what is there goes before a limit");
             assert_eq!((parked.ends(), parked.ends()), (Err(RecvError::Closed), Err(RecvError::Closed)));
+            drop(parked);
+            let mut at_once = Box::pin(rx.recv_many(&mut buffer, 8));
+            assert_eq!((at_once.ends(), at_once.ends()), (Err(RecvError::Closed), Err(RecvError::Closed)));
         });
+    });
+}
+
+/// I3: a receive parks between a batch's last try and its park, while the waker is cloned; every slot is promised, if there
+/// are any. The batch goes across.
+#[test]
+fn a_receive_parks_before_a_batch_does() {
+    each_flavor(|flavor| {
+        if !flavor.sends_wait() {
+            return;
+        }
+        let (tx, rx) = flavor.make();
+        let permits: Vec<_> = (0..flavor.capacity).map(|_| tx.try_reserve().unwrap()).collect();
+        let parked = Arc::new(Mutex::new(None));
+        let place = parked.clone();
+        let hook = move || {
+            place.lock().unwrap().get_or_insert_with(|| {
+                let mut receive = Box::pin(rx.clone().into_recv());
+                receive.parks();
+                receive
+            });
+        };
+        let hooks = Arc::new(Hooks { clone: Some(Box::new(hook)), ..Hooks::default() });
+        hooks.activate(true);
+        let mut batch = Box::pin(tx.send_many(7..8));
+        assert_eq!(batch.look_with(&hooked(&hooks)), Poll::Ready(Ok(1)));
+        let mut receive = parked.lock().unwrap().take().unwrap();
+        assert_eq!(receive.ends(), Ok(7));
+        drop(permits);
+    });
+}
+
+/// R4: memory is made for what is there, however much is asked for.
+#[test]
+fn r4_as_much_as_there_is() {
+    each_manner(|flavor, manner| {
+        if flavor.capacity == 0 {
+            return flavor.skip("nothing is buffered");
+        }
+        let (tx, rx) = flavor.make();
+        let mut seen = Vec::new();
+        flavor.fill(&tx, |n| n);
+        assert_eq!(rx.try_recv_many(&mut seen, usize::MAX), Ok(flavor.capacity));
+        flavor.fill(&tx, |n| flavor.capacity + n);
+        assert_eq!(manner.run(rx.recv_many(&mut seen, usize::MAX)), Ok(flavor.capacity));
+        assert!(seen.into_iter().eq(0..2 * flavor.capacity));
+    });
+}
+
+/// CASE 18: batches that are polled after their end, found at once or parked for, stay pending and touch nothing.
+#[test]
+fn case_18_polled_after_the_end() {
+    each_flavor(|flavor| {
+        let (tx, rx) = flavor.make();
+        let mut seen = Vec::new();
+        for parks in [false, true] {
+            let mut receive = Box::pin(rx.recv_many(&mut seen, 8));
+            if parks || flavor.capacity == 0 {
+                receive.parks();
+            }
+            tx.try_send(1).unwrap();
+            assert!(!receive.is_terminated());
+            assert_eq!(receive.ends(), Ok(1));
+            assert!(receive.is_terminated() && receive.look().is_pending());
+        }
+        assert_eq!(seen, [1, 1]);
+        for parks in [false, true] {
+            let mut receive = Box::pin(rx.recv());
+            if flavor.capacity == 0 {
+                receive.parks();
+            }
+            let mut send = Box::pin(tx.send_many(2..3));
+            if parks && flavor.has_limit() {
+                drop(receive);
+                flavor.fill(&tx, |n| n);
+                send.parks();
+                assert_eq!(drain(&rx).0.pop(), Some(2));
+                receive = Box::pin(rx.recv());
+            }
+            assert!(!send.is_terminated());
+            assert_eq!(send.ends(), Ok(1));
+            assert!(send.is_terminated() && send.look().is_pending());
+            assert!(send.as_mut().withdraw().is_empty());
+            drop(send);
+            drop(receive);
+            drain(&rx);
+        }
     });
 }
 

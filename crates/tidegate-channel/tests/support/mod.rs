@@ -141,10 +141,23 @@ impl Hooks {
     fn run(&self, hook: &Option<Hook>) {
         if self.active.load(Ordering::SeqCst) {
             if let Some(hook) = hook {
-                hook();
+                loudly(hook);
             }
         }
     }
+}
+
+/// Runs code of a test where the channel contains a panic, and would contain an assertion: one that fails ends the process.
+/// A [`quiet_panic`] goes on.
+fn loudly(f: impl FnOnce()) {
+    let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)) else { return };
+    if payload.is::<PanickingPayload>() {
+        std::panic::resume_unwind(payload);
+    }
+    let text = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
+    // Past the capture of a test's output, which dies with the process.
+    let _written = writeln!(std::io::stderr(), "in a waker of {:?}: {}", thread::current(), text.unwrap_or("a panic"));
+    std::process::abort();
 }
 
 /// A waker from hand-written functions that run `hooks` in wake, clone and drop.
@@ -224,9 +237,10 @@ pub struct Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        // Counted first: the channel contains a panic in here.
+        self.ledger.0 .1.fetch_add(1, Ordering::SeqCst);
         assert_ne!(self.id, usize::MAX, "dropped twice");
         self.id = usize::MAX;
-        self.ledger.0 .1.fetch_add(1, Ordering::SeqCst);
     }
 }
 
