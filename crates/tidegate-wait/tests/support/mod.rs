@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::future::Future;
+use std::io::Write;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -95,10 +96,24 @@ impl Hooks {
     fn run(&self, hook: &Option<Hook>) {
         if self.active.load(Ordering::SeqCst) {
             if let Some(hook) = hook {
-                hook();
+                loudly(hook);
             }
         }
     }
+}
+
+/// Runs code of a test where the library contains a panic, and would contain an assertion: one that fails ends the process. A
+/// [`quiet_panic`] goes on.
+fn loudly(f: impl FnOnce()) {
+    let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)) else { return };
+    if payload.is::<PanickingPayload>() {
+        std::panic::resume_unwind(payload);
+    }
+    let text = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
+    // Past the capture of a test's output, which dies with the process.
+    let _written =
+        writeln!(std::io::stderr(), "in a waker of {:?}: {}", std::thread::current(), text.unwrap_or("a panic"));
+    std::process::abort();
 }
 
 /// A waker from hand-written functions that run `hooks` in wake, clone and drop.
@@ -172,9 +187,10 @@ pub struct Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        // Counted first: the library contains a panic in here.
+        self.ledger.0 .1.fetch_add(1, Ordering::SeqCst);
         assert_ne!(self.id, usize::MAX, "dropped twice");
         self.id = usize::MAX;
-        self.ledger.0 .1.fetch_add(1, Ordering::SeqCst);
     }
 }
 
