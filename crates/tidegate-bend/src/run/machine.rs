@@ -170,8 +170,9 @@ impl Machine {
     }
 
     /// Fills a slot of the current frame.
+    #[inline(always)]
     pub(super) fn put(&mut self, to: u32, value: Value) {
-        *self.slot(to) = value;
+        std::mem::replace(self.slot(to), value).discard();
     }
 
     #[inline(always)]
@@ -183,8 +184,8 @@ impl Machine {
     pub(super) fn read_at(&mut self, code: &Code, base: u32, operand: Operand) -> Value {
         match operand.source() {
             Source::Move(slot) => take(&mut self.values[base as usize + slot]),
-            Source::Copy(slot) => self.values[base as usize + slot].clone(),
-            Source::Constant(number) => code.constants[number].clone(),
+            Source::Copy(slot) => self.values[base as usize + slot].copy(),
+            Source::Constant(number) => code.constants[number].copy(),
         }
     }
 
@@ -211,15 +212,15 @@ impl Machine {
             match op {
                 Op::Load { to, from } => {
                     let value = self.read(code, from);
-                    *self.slot(to) = value;
+                    self.put(to, value);
                 }
                 Op::Binary { to, primitive, left, right } => {
                     let (left, right) = (self.read(code, left), self.read(code, right));
-                    *self.slot(to) = primitive::binary(primitive, &left, &right)?;
+                    self.put(to, primitive::binary(primitive, &left, &right)?);
                 }
                 Op::Compare { to, comparison, left, right } => {
                     let (left, right) = (self.read(code, left), self.read(code, right));
-                    *self.slot(to) = code.bool(primitive::compare(comparison, &left, &right)?);
+                    self.put(to, code.bool(primitive::compare(comparison, &left, &right)?));
                 }
                 Op::IfConstructor { slot, constructor, otherwise } => {
                     if self.slot(slot).constructor() != Some(constructor) {
@@ -253,7 +254,7 @@ impl Machine {
                 Op::TakeAbove { to, from, count } => {
                     let Value::Nat(value) = self.read(code, from) else { return Err(no_case()) };
                     let rest = value.checked_sub(u64::from(count)).ok_or_else(no_case)?;
-                    *self.slot(to) = Value::Nat(rest);
+                    self.put(to, Value::Nat(rest));
                 }
                 Op::Jump { to } => self.pc = to,
                 Op::Call { to, unit, arguments } => {
@@ -264,7 +265,7 @@ impl Machine {
                     self.beat(code)?;
                     self.read_list(code, arguments);
                     let unit = &code.units[unit as usize];
-                    self.values.truncate(self.base as usize);
+                    self.clear_frame();
                     self.place_arguments(unit);
                     self.pc = unit.entry;
                 }
@@ -279,16 +280,17 @@ impl Machine {
                     let list = code.list(fields);
                     let fields = list.iter().map(|&word| self.read_at(code, base, Operand(word)));
                     let value = Value::record(constructor, fields);
-                    *self.slot(to) = value;
+                    self.put(to, value);
                 }
                 Op::ConstructKnown { to, constructor, fields } => {
                     self.read_list(code, fields);
                     let fields = self.arguments.drain(..).collect();
-                    *self.slot(to) = code.construct_known(constructor, fields)?;
+                    self.put(to, code.construct_known(constructor, fields)?);
                 }
                 Op::Primitive { to, primitive, arguments } => {
                     self.read_list(code, arguments);
-                    *self.slot(to) = primitive::call(code, primitive, &mut self.arguments)?;
+                    let value = primitive::call(code, primitive, &mut self.arguments)?;
+                    self.put(to, value);
                 }
                 Op::Apply { to, list } => {
                     self.beat(code)?;
@@ -301,7 +303,7 @@ impl Machine {
                 Op::TailApply { list } => {
                     self.beat(code)?;
                     let function = self.read_function(code, list);
-                    self.values.truncate(self.base as usize);
+                    self.clear_frame();
                     if let Some(value) = self.apply(code, function)? {
                         return Ok(Exit::Done(value));
                     }
@@ -312,22 +314,22 @@ impl Machine {
                     if let Value::More(_, items) = packed {
                         self.arguments = take_items(items);
                     }
-                    self.values.truncate(self.base as usize);
+                    self.clear_frame();
                     if let Some(value) = self.apply(code, function)? {
                         return Ok(Exit::Done(value));
                     }
                 }
                 Op::Closure { to, function, captures } => {
                     let items = self.pack(code, captures);
-                    *self.slot(to) = Value::Closure(function, items);
+                    self.put(to, Value::Closure(function, items));
                 }
                 Op::Sequence { to, unit, captures } => {
                     let items = self.pack(code, captures);
-                    *self.slot(to) = Value::Sequence(unit, items);
+                    self.put(to, Value::Sequence(unit, items));
                 }
                 Op::MakeEffect { to, effect, arguments } => {
                     let items = self.pack(code, arguments);
-                    *self.slot(to) = Value::Effect(effect, items);
+                    self.put(to, Value::Effect(effect, items));
                 }
                 Op::Fork { fork } => self.open_record(code, fork),
                 Op::Side { fork, side } => {
@@ -349,7 +351,7 @@ impl Machine {
                 Op::TailRun { action } => {
                     self.beat(code)?;
                     let action = self.read(code, action);
-                    self.values.truncate(self.base as usize);
+                    self.clear_frame();
                     if let Some(exit) = self.run_action(code, action)? {
                         return Ok(exit);
                     }
@@ -394,11 +396,12 @@ impl Machine {
         self.push_frame(to)?;
         let unit = &code.units[unit as usize];
         if unit.places.is_empty() {
+            self.values.reserve(unit.slots as usize);
             for &word in code.list(arguments) {
                 let value = self.read_at(code, caller, Operand(word));
                 self.values.push(value);
             }
-            self.values.resize(self.base as usize + unit.slots as usize, Value::Empty);
+            self.values.resize_with(self.base as usize + unit.slots as usize, Value::default);
         } else {
             self.arguments.clear();
             for &word in code.list(arguments) {
@@ -431,21 +434,35 @@ impl Machine {
     #[inline]
     fn place_arguments(&mut self, unit: &Unit) {
         let base = self.base as usize;
+        if unit.places.is_empty() {
+            self.values.append(&mut self.arguments);
+            self.values.resize_with(base + unit.slots as usize, Value::default);
+            return;
+        }
         let captured = self.arguments.len().min(unit.arity as usize);
         self.values.extend(self.arguments.drain(..captured));
-        self.values.resize(base + unit.slots as usize, Value::Empty);
+        self.values.resize_with(base + unit.slots as usize, Value::default);
         for (value, &place) in self.arguments.drain(..).zip(&unit.places) {
             self.values[base + place as usize] = value;
+        }
+    }
+
+    /// Drops what is left in the frame. Mostly that is numbers and what was moved away.
+    #[inline(always)]
+    fn clear_frame(&mut self) {
+        let base = self.base as usize;
+        while self.values.len() > base {
+            self.values.pop().unwrap_or_default().discard();
         }
     }
 
     /// Ends the frame. `Some`: it was the last.
     #[inline(always)]
     fn leave(&mut self, value: Value) -> Option<Value> {
-        self.values.truncate(self.base as usize);
+        self.clear_frame();
         let Some(frame) = self.frames.pop() else { return Some(value) };
         (self.pc, self.base) = (frame.pc, frame.base);
-        *self.slot(frame.to) = value;
+        self.put(frame.to, value);
         None
     }
 

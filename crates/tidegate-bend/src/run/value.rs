@@ -144,6 +144,11 @@ fn bury_all(dying: impl Iterator<Item = Grave>) {
     IS_BURYING.set(false);
 }
 
+#[inline(never)]
+fn drop_value(value: Value) {
+    drop(value);
+}
+
 /// Moves the fields out if nobody else has them, or copies them.
 #[inline]
 fn take_fields<const N: usize>(fields: Arc<Fields<N>>) -> [Value; N] {
@@ -189,6 +194,26 @@ impl Value {
     /// A constructor with two fields.
     pub(crate) fn two(constructor: u32, first: Value, second: Value) -> Value {
         Value::Two(constructor, Arc::new(Fields([first, second])))
+    }
+
+    /// A clone; quick for those that stand in the value itself.
+    #[inline(always)]
+    pub(crate) fn copy(&self) -> Value {
+        match *self {
+            Value::Nat(value) => Value::Nat(value),
+            Value::U32(value) => Value::U32(value),
+            Value::Plain(constructor) => Value::Plain(constructor),
+            _ => self.clone(),
+        }
+    }
+
+    /// A drop; quick for those that stand in the value itself.
+    #[inline(always)]
+    pub(crate) fn discard(self) {
+        match self {
+            Value::Empty | Value::Nat(_) | Value::U32(_) | Value::Plain(_) => std::mem::forget(self),
+            _ => drop_value(self),
+        }
     }
 
     /// The number of its constructor.
