@@ -5,10 +5,12 @@
 //! programs that test them.
 
 mod run {
+    pub(crate) mod arithmetic;
     pub(crate) mod command;
     pub(crate) mod examples;
     pub(crate) mod expectation;
     pub(crate) mod index;
+    pub(crate) mod model;
     pub(crate) mod pattern;
     pub(crate) mod process;
     pub(crate) mod programs;

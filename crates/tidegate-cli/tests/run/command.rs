@@ -72,6 +72,27 @@ fn empty_and_odd_arguments_arrive() {
     assert_eq!((ended.code(), ended.stdout()), (Some(0), expected), "{}", ended.stderr());
 }
 
+/// What is not UTF-8 is told or replaced, but it is no panic.
+#[test]
+#[cfg(unix)]
+fn arguments_and_variables_that_are_not_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let odd = OsStr::from_bytes(b"a\xffb");
+    for (path, arguments) in [("args/after_the_dashes.bend", &["--"][..]), ("args/get_env.bend", &[])] {
+        let mut command = tidegate_run(&program(path));
+        command.args(arguments).env("TIDEGATE_TEST", odd);
+        if !arguments.is_empty() {
+            command.arg(odd);
+        }
+        let ended = run(command, USUAL_LIMIT);
+        assert!(ended.status.is_some(), "{path} hangs");
+        assert!(!ended.stderr().contains("panicked"), "{path}: {}", ended.stderr());
+        assert!(!(ended.stdout().is_empty() && ended.stderr().is_empty()), "{path} says nothing");
+    }
+}
+
 #[test]
 fn a_file_that_is_not_there() {
     let ended = outcome(&program("refused/nowhere.bend"), &[]);
