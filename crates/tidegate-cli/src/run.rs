@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
     /// With --stats: one JSON object, on stderr, in the last line.
     #[arg(long, requires = "stats")]
     json: bool,
-    /// What IO.args answers.
-    #[arg(last = true, value_name = "ARGS")]
+    /// What IO.args answers. `--` ends the options of this command: what comes after it may begin with a dash.
+    #[arg(value_name = "ARGS")]
     arguments: Vec<OsString>,
 }
 
