@@ -63,48 +63,143 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 /// An operation. `to` is the slot of its result; one without `to` ends the frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    Load { to: u32, from: Operand },
-    Construct { to: u32, constructor: u32, fields: List },
+    Load {
+        to: u32,
+        from: Operand,
+    },
+    Construct {
+        to: u32,
+        constructor: u32,
+        fields: List,
+    },
     /// One of those that numbers, strings and arrays are seen as.
-    ConstructKnown { to: u32, constructor: u32, fields: List },
-    Call { to: u32, unit: u32, arguments: List },
-    TailCall { unit: u32, arguments: List },
+    ConstructKnown {
+        to: u32,
+        constructor: u32,
+        fields: List,
+    },
+    Call {
+        to: u32,
+        unit: u32,
+        arguments: List,
+    },
+    TailCall {
+        unit: u32,
+        arguments: List,
+    },
     /// The function is the first of the list.
-    Apply { to: u32, list: List },
-    TailApply { list: List },
-    Primitive { to: u32, primitive: Primitive, arguments: List },
+    Apply {
+        to: u32,
+        list: List,
+    },
+    TailApply {
+        list: List,
+    },
+    Primitive {
+        to: u32,
+        primitive: Primitive,
+        arguments: List,
+    },
     /// A primitive of two numbers.
-    Binary { to: u32, primitive: Primitive, left: Operand, right: Operand },
+    Binary {
+        to: u32,
+        primitive: Primitive,
+        left: Operand,
+        right: Operand,
+    },
     /// A comparison of two U32 or two Nat as a Bool.
-    Compare { to: u32, comparison: Comparison, left: Operand, right: Operand },
-    Closure { to: u32, function: u32, captures: List },
-    Sequence { to: u32, unit: u32, captures: List },
-    MakeEffect { to: u32, effect: u32, arguments: List },
-    Return { from: Operand },
-    Jump { to: u32 },
+    Compare {
+        to: u32,
+        comparison: Comparison,
+        left: Operand,
+        right: Operand,
+    },
+    Closure {
+        to: u32,
+        function: u32,
+        captures: List,
+    },
+    Sequence {
+        to: u32,
+        unit: u32,
+        captures: List,
+    },
+    MakeEffect {
+        to: u32,
+        effect: u32,
+        arguments: List,
+    },
+    Return {
+        from: Operand,
+    },
+    Jump {
+        to: u32,
+    },
     /// Goes on if the slot has that constructor.
-    IfConstructor { slot: u32, constructor: u32, otherwise: u32 },
+    IfConstructor {
+        slot: u32,
+        constructor: u32,
+        otherwise: u32,
+    },
     /// Goes on if the slot has that number.
-    IfNat { slot: u32, least: u32, exactly: bool, otherwise: u32 },
-    IfTest { slot: u32, test: u32, otherwise: u32 },
+    IfNat {
+        slot: u32,
+        least: u32,
+        exactly: bool,
+        otherwise: u32,
+    },
+    IfTest {
+        slot: u32,
+        test: u32,
+        otherwise: u32,
+    },
     /// Takes the fields of a constructor apart.
-    TakeMoved { slot: u32, fields: List },
-    TakeCopied { slot: u32, fields: List },
+    TakeMoved {
+        slot: u32,
+        fields: List,
+    },
+    TakeCopied {
+        slot: u32,
+        fields: List,
+    },
     /// A Nat without what a pattern has counted.
-    TakeAbove { to: u32, from: Operand, count: u32 },
+    TakeAbove {
+        to: u32,
+        from: Operand,
+        count: u32,
+    },
     NoCase,
     /// Begins a parallel let; its sides follow.
-    Fork { fork: u32 },
-    Side { fork: u32, side: u32 },
+    Fork {
+        fork: u32,
+    },
+    Side {
+        fork: u32,
+        side: u32,
+    },
     /// Runs an action.
-    Run { to: u32, action: Operand },
-    TailRun { action: Operand },
+    Run {
+        to: u32,
+        action: Operand,
+    },
+    TailRun {
+        action: Operand,
+    },
     /// Stops for an effect.
-    Effect { to: u32, effect: u32, arguments: List },
+    Effect {
+        to: u32,
+        effect: u32,
+        arguments: List,
+    },
     /// What Base does from here on, it does for that place of the program.
-    Locate { site: u32 },
+    Locate {
+        site: u32,
+    },
     /// The rest of the arguments of a function that answered a function.
-    TailApplyPacked { function: u32, packed: u32 },
+    TailApplyPacked {
+        function: u32,
+        packed: u32,
+    },
 }
 
 const _: () = assert!(size_of::<Op>() <= 16);

@@ -431,14 +431,7 @@ impl<'p> Compiler<'p> {
         self.program.is_base[def.index()] && SPAWNERS.contains(&self.program.names[def.index()].as_str())
     }
 
-    fn call_primitive(
-        &mut self,
-        id: NodeId,
-        primitive: Primitive,
-        arguments: &[NodeId],
-        mode: Mode,
-        to: Option<Slot>,
-    ) {
+    fn call_primitive(&mut self, id: NodeId, primitive: Primitive, arguments: &[NodeId], mode: Mode, to: Option<Slot>) {
         self.check_primitive(primitive, id);
         if let (true, [left, right]) = (is_binary(primitive), arguments) {
             let (left, right) = (self.operand(*left), self.operand(*right));

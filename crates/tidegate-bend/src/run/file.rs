@@ -37,9 +37,8 @@ impl FileJob {
     pub(super) fn run(self, known: &Known) -> Value {
         match self {
             FileJob::Open { path, mode } => {
-                let opened = open(&path, &mode).map(|file| {
-                    Value::File(std::sync::Arc::new(FileHandle(Mutex::new(Some(file)))))
-                });
+                let opened =
+                    open(&path, &mode).map(|file| Value::File(std::sync::Arc::new(FileHandle(Mutex::new(Some(file))))));
                 answer(known, opened)
             }
             FileJob::Read(handle, max) => on_file(known, handle, |file| read_text(file, max as usize)),

@@ -415,13 +415,7 @@ impl Machine {
     }
 
     /// The same with arguments that are there.
-    pub(super) fn call_with(
-        &mut self,
-        code: &Code,
-        to: u32,
-        unit: u32,
-        arguments: Vec<Value>,
-    ) -> Result<(), Failure> {
+    pub(super) fn call_with(&mut self, code: &Code, to: u32, unit: u32, arguments: Vec<Value>) -> Result<(), Failure> {
         self.push_frame(to)?;
         self.arguments = arguments;
         let unit = &code.units[unit as usize];
@@ -628,8 +622,5 @@ fn no_case() -> Failure {
 
 #[cold]
 fn stack_full() -> Failure {
-    Failure::error(format!(
-        "the stack has grown to {} MiB: is there a recursion without end?",
-        MAX_STACK >> 20
-    ))
+    Failure::error(format!("the stack has grown to {} MiB: is there a recursion without end?", MAX_STACK >> 20))
 }

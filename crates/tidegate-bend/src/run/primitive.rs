@@ -266,12 +266,7 @@ fn of_text(code: &Code, primitive: Primitive, first: Text, second: Value) -> Res
     }
 }
 
-fn read(
-    known: &Known,
-    text: &Text,
-    may_be: fn(&[u8]) -> bool,
-    parse: impl FnOnce(&str) -> Option<Value>,
-) -> Value {
+fn read(known: &Known, text: &Text, may_be: fn(&[u8]) -> bool, parse: impl FnOnce(&str) -> Option<Value>) -> Value {
     let bytes = text::bytes(text);
     let value = may_be(bytes).then(|| std::str::from_utf8(bytes).ok().and_then(parse)).flatten();
     value.map_or(Value::Plain(known.none), |value| Value::one(known.some, value))

@@ -95,7 +95,8 @@ fn line(code: &Code, entry: &Entry) -> Waiting {
         (_, None) => String::from("spawned in Base"),
     };
     let on = |operation: &str, room: u32, made: u32| {
-        let made = site(made).map_or_else(String::new, |site| format!(", made at {} in {}", site.place, site.definition));
+        let made =
+            site(made).map_or_else(String::new, |site| format!(", made at {} in {}", site.place, site.definition));
         format!("{operation} on a channel of room {room}{made}")
     };
     let waits_on = match entry.wait {
