@@ -240,7 +240,7 @@ impl<'p> Compiler<'p> {
                 self.store(mode, to, |_, to| Op::Binary { to, primitive: Primitive::NatAdd, left, right });
             }
             Node::CallGlobal(def, arguments) => self.call(id, *def, arguments, mode, to),
-            Node::Apply(function, arguments) => self.apply(*function, arguments, mode, to),
+            Node::Apply(function, arguments) => self.apply(id, *function, arguments, mode, to),
             Node::Closure(function, _) => {
                 self.function_value(*function);
                 let (function, captures) = (function.0, self.captures(id));
@@ -341,12 +341,12 @@ impl<'p> Compiler<'p> {
             }
             Definition::Primitive(primitive, arity) => {
                 let (primitive, arity) = (*primitive, *arity);
-                self.check_primitive(primitive, at);
+                self.check(def, at);
                 self.use_primitive(primitive, arity);
                 Value::Primitive(primitive)
             }
-            Definition::Foreign(name) => {
-                self.refuse_foreign(name, at);
+            Definition::Foreign(_) => {
+                self.check(def, at);
                 Value::Empty
             }
             Definition::Erased => Value::Empty,
@@ -380,8 +380,11 @@ impl<'p> Compiler<'p> {
         let program = self.program;
         match &program.definitions[def.index()] {
             Definition::Function(function) => self.call_function(id, def, *function, arguments, mode, to),
-            Definition::Primitive(primitive, _) => self.call_primitive(id, *primitive, arguments, mode, to),
-            Definition::Foreign(name) => self.refuse_foreign(name, id),
+            Definition::Primitive(primitive, _) => {
+                self.check(def, id);
+                self.call_primitive(id, *primitive, arguments, mode, to);
+            }
+            Definition::Foreign(_) => self.check(def, id),
             // A law that nothing fills: whoever needs its value says so.
             Definition::Erased => {
                 let nothing = self.add_constant(Value::Empty);
@@ -432,7 +435,6 @@ impl<'p> Compiler<'p> {
     }
 
     fn call_primitive(&mut self, id: NodeId, primitive: Primitive, arguments: &[NodeId], mode: Mode, to: Option<Slot>) {
-        self.check_primitive(primitive, id);
         if let (true, [left, right]) = (is_binary(primitive), arguments) {
             let (left, right) = (self.operand(*left), self.operand(*right));
             self.store(mode, to, |_, to| Op::Binary { to, primitive, left, right });
@@ -475,7 +477,11 @@ impl<'p> Compiler<'p> {
         self.code.effects.len() as u32 - 1
     }
 
-    fn apply(&mut self, function: NodeId, arguments: &[NodeId], mode: Mode, to: Option<Slot>) {
+    fn apply(&mut self, id: NodeId, function: NodeId, arguments: &[NodeId], mode: Mode, to: Option<Slot>) {
+        // Here, where the place of the call is known.
+        if let Node::Global(def) = self.program.node(function) {
+            self.check(*def, id);
+        }
         let all: Vec<NodeId> = std::iter::once(function).chain(arguments.iter().copied()).collect();
         let list = self.operands(&all);
         match (mode, to) {
@@ -546,13 +552,16 @@ impl<'p> Compiler<'p> {
         Some(format!("{}:{line}", self.sources.file(span.file).path.display()))
     }
 
-    fn refuse_foreign(&mut self, name: &str, at: NodeId) {
-        self.refuse(&format!("{name} is written in another language, which Tidegate does not run"), at);
-    }
-
-    fn check_primitive(&mut self, primitive: Primitive, at: NodeId) {
-        if primitive.needs_sockets() {
-            self.refuse(&format!("{} cannot run yet: Tidegate has no sockets", primitive.name()), at);
+    /// Refuses the program if a definition that it uses there cannot run.
+    fn check(&mut self, def: DefId, at: NodeId) {
+        match &self.program.definitions[def.index()] {
+            Definition::Foreign(name) => {
+                self.refuse(&format!("{name} is written in another language, which Tidegate does not run"), at);
+            }
+            Definition::Primitive(primitive, _) if primitive.needs_sockets() => {
+                self.refuse(&format!("{} cannot run yet: Tidegate has no sockets", primitive.name()), at);
+            }
+            _ => {}
         }
     }
 
