@@ -65,8 +65,20 @@ enum Next {
 /// The shortest time that can be waited for: `sleep(0)` parks, too.
 const INSTANT: Duration = Duration::from_nanos(1);
 
+/// A computation's side of the world. A panic in it is a fault of ours, which must not look like a deadlock.
+struct Inhabitant(Rc<World>);
+
+impl Drop for Inhabitant {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.finish(Some(End::Failed(String::from("the runtime has failed; the reason stands above"))));
+        }
+    }
+}
+
 /// A computation from its beginning to its end.
-async fn computation(world: Rc<World>, number: usize, mut saved: Saved) {
+async fn computation(inhabitant: Inhabitant, number: usize, mut saved: Saved) {
+    let world = &inhabitant.0;
     while let Some(park) = world.go_on(number, &mut saved) {
         let answer = match park {
             Park::Send(channel, value) => world.sent(channel.send(value).await),
@@ -117,7 +129,7 @@ impl World {
         self.counts.computations.set(self.counts.computations.get() + 1);
         let number = self.table.borrow_mut().add(site);
         let saved = Saved::new(&self.code, action);
-        spawn_local(computation(self.clone(), number, saved)).detach();
+        spawn_local(computation(Inhabitant(self.clone()), number, saved)).detach();
     }
 
     /// How the run has ended before the end of every computation.
