@@ -4,10 +4,8 @@
 //! is bounded by weight, each value weighing 1: the same order and the same limit, with blocks that come as they are
 //! filled. A program may ask for room for 2^32-1 values and use ten.
 
-use std::time::Duration;
-
 use tidegate_channel::{
-    bounded, bounded_by, Operation as _, Receiver, RecvError, SendError, Sender, WeightedSendError, WeightedSender,
+    bounded, bounded_by, Receiver, RecvError, SendError, Sender, WeightedSendError, WeightedSender,
 };
 
 use super::value::{bury_ends, Value};
@@ -99,14 +97,14 @@ impl Channel {
         Channel { ends: Some(ends), room, site }
     }
 
-    fn ends(&self) -> &Ends {
+    pub(super) fn ends(&self) -> &Ends {
         match &self.ends {
             Some(ends) => ends,
             None => unreachable!("the halves go with the channel"),
         }
     }
 
-    fn receiver(&self) -> &Receiver<Value> {
+    pub(super) fn receiver(&self) -> &Receiver<Value> {
         match self.ends() {
             Ends::Ring(_, receiver) | Ends::Blocks(_, receiver) => receiver,
         }
@@ -130,28 +128,6 @@ impl Channel {
     #[inline]
     pub(super) fn try_recv(&self) -> Received {
         self.receiver().try_recv().into()
-    }
-
-    pub(super) async fn send(&self, value: Value) -> Sent {
-        match self.ends() {
-            Ends::Ring(sender, _) => sender.send(value).await.into(),
-            Ends::Blocks(sender, _) => Box::pin(sender.send(value)).await.into(),
-        }
-    }
-
-    pub(super) async fn send_within(&self, value: Value, limit: Duration) -> Sent {
-        match self.ends() {
-            Ends::Ring(sender, _) => sender.send(value).timeout(limit).await.into(),
-            Ends::Blocks(sender, _) => Box::pin(sender.send(value).timeout(limit)).await.into(),
-        }
-    }
-
-    pub(super) async fn recv(&self) -> Received {
-        self.receiver().recv().await.into()
-    }
-
-    pub(super) async fn recv_within(&self, limit: Duration) -> Received {
-        self.receiver().recv().timeout(limit).await.into()
     }
 }
 

@@ -5,14 +5,16 @@
 //! nobody else runs, however many such effects there are. The others become an operation that the task awaits.
 
 use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_channel::Sender;
-use tidegate_runtime::{spawn_blocking, spawn_local};
+use tidegate_channel::{Operation as _, Sender};
+use tidegate_runtime::{spawn_blocking, spawn_local, JoinHandle};
+use tidegate_wait::timer::sleep;
 
-use super::channel::{Channel, Received, Sent};
+use super::channel::{Channel, Ends, Received, Sent};
 use super::code::{Code, EffectInfo, EffectKind, Site};
 use super::file::{fail, FileJob};
 use super::machine::{Exit, Machine, Saved};
@@ -22,6 +24,7 @@ use super::stats::{Counts, Stats};
 use super::value::Value;
 use super::{array, text, End, Failure};
 use crate::base::Primitive;
+use crate::core::Known;
 
 /// See the module.
 #[derive(Debug)]
@@ -49,9 +52,10 @@ pub(super) struct World {
 enum Park {
     Send(Arc<Channel>, Value),
     Recv(Arc<Channel>),
-    TrySend(Arc<Channel>, Value, Duration),
-    TryRecv(Arc<Channel>, Duration),
-    Sleep(Duration),
+    /// In milliseconds, not as a `Duration`, which is four times as large.
+    TrySend(Arc<Channel>, Value, u32),
+    TryRecv(Arc<Channel>, u32),
+    Sleep(u32),
     File(Box<FileJob>),
 }
 
@@ -77,23 +81,43 @@ impl Drop for Inhabitant {
 }
 
 /// A computation from its beginning to its end.
-async fn computation(inhabitant: Inhabitant, number: usize, mut saved: Saved) {
-    let world = &inhabitant.0;
-    while let Some(park) = world.go_on(number, &mut saved) {
-        let answer = match park {
-            Park::Send(channel, value) => world.sent(channel.send(value).await),
-            Park::Recv(channel) => world.received(channel.recv().await),
-            Park::TrySend(channel, value, limit) => world.tried_send(channel.send_within(value, limit).await),
-            Park::TryRecv(channel, limit) => world.tried_recv(channel.recv_within(limit).await),
-            Park::Sleep(time) => {
-                tidegate_wait::timer::sleep(time).await;
-                world.unit()
-            }
-            Park::File(job) => world.on_file(job).await,
-        };
-        world.wake(number);
-        saved.answer(answer);
+///
+/// A block, and operations that are made where they are awaited: the parameters of an `async fn` would stand in the task
+/// twice, and there are many tasks.
+fn computation(inhabitant: Inhabitant, number: usize, mut saved: Saved) -> impl Future<Output = ()> {
+    async move {
+        let world = &inhabitant.0;
+        while let Some(park) = world.go_on(number, &mut saved) {
+            let answer = match park {
+                Park::Send(channel, value) => world.sent(match channel.ends() {
+                    Ends::Ring(sender, _) => sender.send(value).await.into(),
+                    Ends::Blocks(sender, _) => Box::pin(sender.send(value)).await.into(),
+                }),
+                Park::Recv(channel) => world.received(channel.receiver().recv().await.into()),
+                Park::TrySend(channel, value, ms) => world.tried_send(match channel.ends() {
+                    Ends::Ring(sender, _) => sender.send(value).timeout(millis(ms)).await.into(),
+                    Ends::Blocks(sender, _) => Box::pin(sender.send(value).timeout(millis(ms))).await.into(),
+                }),
+                Park::TryRecv(channel, ms) => {
+                    world.tried_recv(channel.receiver().recv().timeout(millis(ms)).await.into())
+                }
+                Park::Sleep(ms) => {
+                    sleep(millis(ms).max(INSTANT)).await;
+                    world.unit()
+                }
+                Park::File(job) => match spawn_job(job, world.code.known).await {
+                    Ok(answer) => answer,
+                    Err(error) => fail(&world.code.known, 1, &format!("no thread for a file operation: {error}")),
+                },
+            };
+            world.wake(number);
+            saved.answer(answer);
+        }
     }
+}
+
+fn spawn_job(job: Box<FileJob>, known: Known) -> JoinHandle<Value> {
+    spawn_blocking(move || job.run(&known))
 }
 
 impl World {
@@ -235,11 +259,11 @@ impl World {
                 received => self.received(received),
             },
             (Primitive::ChanTrySend, Value::U32(ms)) => match channel.try_send(second) {
-                Sent::Waits(value) if *ms > 0 => return Next::Park(Park::TrySend(channel, value, millis(*ms))),
+                Sent::Waits(value) if *ms > 0 => return Next::Park(Park::TrySend(channel, value, *ms)),
                 sent => self.tried_send(sent),
             },
             (Primitive::ChanTryRecv, _) => match (channel.try_recv(), second) {
-                (Received::Waits, Value::U32(ms)) if ms > 0 => return Next::Park(Park::TryRecv(channel, millis(ms))),
+                (Received::Waits, Value::U32(ms)) if ms > 0 => return Next::Park(Park::TryRecv(channel, ms)),
                 (received, _) => self.tried_recv(received),
             },
             _ => {
@@ -289,7 +313,7 @@ impl World {
 
     fn on_number(&self, primitive: Primitive, number: u32, second: Value, site: u32) -> Next {
         match (primitive, second) {
-            (Primitive::IoSleep, _) => Next::Park(Park::Sleep(millis(number).max(INSTANT))),
+            (Primitive::IoSleep, _) => Next::Park(Park::Sleep(number)),
             (Primitive::ChanNew, _) => Next::Answer(Value::Channel(Arc::new(Channel::new(number, site)))),
             (_, Value::Text(start, buffer)) => {
                 Next::End(End::Died { code: number, message: text::shown(&(start, buffer)).into_owned() })
@@ -307,14 +331,6 @@ impl World {
             Primitive::IoRandomU32 => Value::one(known.done, Value::U32(random())),
             _ => return Next::End(Failure::internal("an effect at values of other types").into()),
         })
-    }
-
-    async fn on_file(self: &Rc<World>, job: Box<FileJob>) -> Value {
-        let known = self.code.known;
-        match spawn_blocking(move || job.run(&known)).await {
-            Ok(answer) => answer,
-            Err(error) => fail(&known, 1, &format!("no thread for a file operation: {error}")),
-        }
     }
 
     fn unit(&self) -> Value {
@@ -408,5 +424,25 @@ fn bytes_of(mut list: Value) -> Vec<u8> {
             return bytes;
         }
         list = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::compile::compile;
+
+    #[test]
+    fn a_computation_is_small() {
+        let text = "import Base\n\ndef main() -> IO(Unit):\n  IO.sleep(1)\n";
+        let checked = crate::check_text("small.bend", text, crate::Options::default()).expect("it passes");
+        let main = checked.program.main.expect("there is one");
+        let (code, _) = compile(&checked.program, &checked.sources, main).expect("it can run");
+        let (over, _is_over) = tidegate_channel::bounded(1);
+        let output = Output::to(std::io::sink());
+        let world = World::new(Arc::new(code), Machine::new(None), output, 1, Vec::new(), over);
+        let saved = Saved::new(&world.code, Value::Empty);
+        let task = computation(Inhabitant(world.clone()), 0, saved);
+        assert!(size_of_val(&task) <= 272, "{} bytes", size_of_val(&task));
     }
 }
