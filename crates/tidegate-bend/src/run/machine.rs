@@ -148,9 +148,16 @@ impl Machine {
             saved.frames = Vec::with_capacity(self.frames.len());
             saved.frames.append(&mut self.frames);
         } else {
-            // The buffers go along: to copy many values at each wait would cost more than the room at their ends.
+            // The buffers go along: to copy many values at each wait would cost more than the room at their ends. Unless
+            // that is the room of a deep recursion, which has cost more itself.
             saved.values = take(&mut self.values);
             saved.frames = take(&mut self.frames);
+            if saved.values.capacity() > 4 * saved.values.len() {
+                saved.values.shrink_to(2 * saved.values.len());
+            }
+            if saved.frames.capacity() > 4 * saved.frames.len() {
+                saved.frames.shrink_to(2 * saved.frames.len());
+            }
         }
         (saved.pc, saved.base, saved.to, saved.site) = (self.pc, self.base, self.to, self.site);
     }

@@ -84,6 +84,7 @@ impl Drop for Inhabitant {
 ///
 /// A block, and operations that are made where they are awaited: the parameters of an `async fn` would stand in the task
 /// twice, and there are many tasks.
+#[allow(clippy::manual_async_fn)] // the paragraph above
 fn computation(inhabitant: Inhabitant, number: usize, mut saved: Saved) -> impl Future<Output = ()> {
     async move {
         let world = &inhabitant.0;
