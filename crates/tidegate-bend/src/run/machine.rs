@@ -126,39 +126,15 @@ impl Machine {
 
     /// Takes a waiting computation up again.
     pub(crate) fn load(&mut self, saved: &mut Saved) {
-        if saved.values.len() <= SMALL {
-            self.values.clear();
-            self.values.append(&mut saved.values);
-            self.frames.clear();
-            self.frames.append(&mut saved.frames);
-            saved.values = Vec::new();
-            saved.frames = Vec::new();
-        } else {
-            self.values = take(&mut saved.values);
-            self.frames = take(&mut saved.frames);
-        }
+        take_up(&mut self.values, &mut saved.values);
+        take_up(&mut self.frames, &mut saved.frames);
         (self.pc, self.base, self.to, self.site) = (saved.pc, saved.base, saved.to, saved.site);
     }
 
     /// Puts the computation away that waits for an effect's answer.
     pub(crate) fn save(&mut self, saved: &mut Saved) {
-        if self.values.len() <= SMALL {
-            saved.values = Vec::with_capacity(self.values.len());
-            saved.values.append(&mut self.values);
-            saved.frames = Vec::with_capacity(self.frames.len());
-            saved.frames.append(&mut self.frames);
-        } else {
-            // The buffers go along: to copy many values at each wait would cost more than the room at their ends. Unless
-            // that is the room of a deep recursion, which has cost more itself.
-            saved.values = take(&mut self.values);
-            saved.frames = take(&mut self.frames);
-            if saved.values.capacity() > 4 * saved.values.len() {
-                saved.values.shrink_to(2 * saved.values.len());
-            }
-            if saved.frames.capacity() > 4 * saved.frames.len() {
-                saved.frames.shrink_to(2 * saved.frames.len());
-            }
-        }
+        saved.values = put_away(&mut self.values);
+        saved.frames = put_away(&mut self.frames);
         (saved.pc, saved.base, saved.to, saved.site) = (self.pc, self.base, self.to, self.site);
     }
 
@@ -499,6 +475,28 @@ impl Machine {
         let base = self.base;
         Arc::new(Items(code.list(list).iter().map(|&word| self.read_at(code, base, Operand(word))).collect()))
     }
+}
+
+/// Puts back what was put away.
+fn take_up<T>(stack: &mut Vec<T>, kept: &mut Vec<T>) {
+    if kept.len() > SMALL {
+        *stack = take(kept);
+    } else {
+        stack.clear();
+        stack.append(kept);
+        *kept = Vec::new();
+    }
+}
+
+/// What a waiting computation keeps of a stack. A large one goes with its buffer: to copy it at each wait would cost more
+/// than the room at its end. Unless that is the room of a deep recursion, which has cost more itself.
+fn put_away<T>(stack: &mut Vec<T>) -> Vec<T> {
+    if stack.len() > SMALL && stack.capacity() <= 4 * stack.len() {
+        return take(stack);
+    }
+    let mut kept = Vec::with_capacity(stack.len());
+    kept.append(stack);
+    kept
 }
 
 #[cold]
