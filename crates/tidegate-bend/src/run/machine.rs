@@ -508,3 +508,30 @@ fn no_case() -> Failure {
 fn stack_full() -> Failure {
     Failure::error(format!("the stack has grown to {} MiB: is there a recursion without end?", MAX_STACK >> 20))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_that_is_put_away_keeps_no_room_of_a_deep_recursion() {
+        for len in [0, 1, SMALL, SMALL + 1, 1000] {
+            let mut stack: Vec<usize> = Vec::with_capacity(1 << 16);
+            stack.extend(0..len);
+            let mut kept = put_away(&mut stack);
+            assert!(kept.capacity() <= len && stack.capacity() >= 1 << 16, "{len}");
+            take_up(&mut stack, &mut kept);
+            assert_eq!((stack.len(), kept.capacity()), (len, 0));
+        }
+    }
+
+    #[test]
+    fn a_large_stack_goes_with_its_buffer() {
+        let mut stack: Vec<usize> = (0..1000).collect();
+        let buffer = stack.as_ptr();
+        let mut kept = put_away(&mut stack);
+        assert_eq!((kept.as_ptr(), stack.len()), (buffer, 0));
+        take_up(&mut stack, &mut kept);
+        assert_eq!(stack.as_ptr(), buffer);
+    }
+}
