@@ -74,9 +74,12 @@ impl Program {
     fn by_chance(seed: u64) -> Program {
         let mut chance = Chance(seed);
         let rooms = (0..3).map(|_| chance.below(3)).collect();
+        // Every eighth is a long one, in which closes are so much rarer.
+        let acts = if seed % 8 == 0 { 60 } else { 6 };
         let mut computations: Vec<Vec<Act>> = (0..6)
             .map(|computation| {
-                (0..6 + chance.below(6)).map(|act| Act::by_chance(&mut chance, computation, act)).collect()
+                let count = acts + chance.below(acts);
+                (0..count).map(|act| Act::by_chance(&mut chance, 4 * acts, computation, act)).collect()
             })
             .collect();
         // Each but the first is spawned by one before it.
@@ -166,14 +169,15 @@ def spin_for(ms: Nat) -> IO(Unit):
 ";
 
 impl Act {
-    fn by_chance(chance: &mut Chance, computation: usize, act: usize) -> Act {
+    /// A close in one of so many; else a send or a receive.
+    fn by_chance(chance: &mut Chance, closes: usize, computation: usize, act: usize) -> Act {
         let channel = chance.below(3);
         let wait = [Wait::ForGood, Wait::ForGood, Wait::NotAtAll, Wait::Ms(HOUR)][chance.below(4)];
-        match chance.below(20) {
+        match chance.below(closes) {
             0 => Act::Close { channel },
             n if n % 2 == 0 => Act::Receive { from: channel, wait },
             _ => {
-                let value = u32::try_from(computation * 100 + act).expect("a small number");
+                let value = u32::try_from(computation * 1000 + act).expect("a small number");
                 Act::Send { to: channel, value, wait }
             }
         }
