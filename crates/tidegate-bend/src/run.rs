@@ -160,8 +160,7 @@ impl Failure {
         Failure::Error(text.into())
     }
 
-    /// A program that passed the check in full cannot come here. One may with a type comparison that was let pass, a law
-    /// that nothing fills, or a definition marked unsafe.
+    /// A program that passed the check in full cannot come here. One may in which a type comparison was let pass.
     pub(crate) fn internal(text: &str) -> Failure {
         Failure::Error(format!("{text} (in code that the check has let pass?)"))
     }

@@ -385,7 +385,7 @@ impl<'p> Compiler<'p> {
                 self.call_primitive(id, *primitive, arguments, mode, to);
             }
             Definition::Foreign(_) => self.check(def, id),
-            // A law that nothing fills: whoever needs its value says so.
+            // A type or a proof: nothing reads it.
             Definition::Erased => {
                 let nothing = self.add_constant(Value::Empty);
                 self.finish(nothing, mode, to);
