@@ -29,7 +29,7 @@ mod show;
 mod term;
 mod value;
 
-pub(crate) use book::{Book, Code};
+pub(crate) use book::{Book, Code, Constructor};
 pub use book::{ConstructorId, DataId, DefId};
 pub(crate) use program::{check, Findings, Notice};
 pub(crate) use value::VarId;

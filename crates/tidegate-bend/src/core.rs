@@ -6,6 +6,8 @@
 
 use crate::base::Primitive;
 use crate::check::DefId;
+use crate::diagnostic::Span;
+use crate::hash::NumberMap;
 
 /// The number of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +161,51 @@ pub struct ConstructorInfo {
     pub fields: u32,
 }
 
+/// The numbers of the constructors that literals, primitives and printing know by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// `Unit{}`
+    pub unit: u32,
+    /// `False{}`
+    pub r#false: u32,
+    /// `True{}`
+    pub r#true: u32,
+    /// `LT{}`
+    pub less: u32,
+    /// `EQ{}`
+    pub equal: u32,
+    /// `GT{}`
+    pub greater: u32,
+    /// `Chr{code}`
+    pub chr: u32,
+    /// `SNil{}`
+    pub snil: u32,
+    /// `SCon{head, tail}`
+    pub scon: u32,
+    /// `None{}`
+    pub none: u32,
+    /// `Some{value}`
+    pub some: u32,
+    /// `Fail{error}`
+    pub fail: u32,
+    /// `Done{value}`
+    pub done: u32,
+    /// `Nil{}`
+    pub nil: u32,
+    /// `Con{head, tail}`
+    pub con: u32,
+    /// `Tuple{fst, snd}`
+    pub tuple: u32,
+    /// `Ready{value}`
+    pub ready: u32,
+    /// `Wait{rest}`
+    pub wait: u32,
+    /// `ALeaf{value}`
+    pub leaf: u32,
+    /// `ANode{xs, ys}`
+    pub node: u32,
+}
+
 /// A checked program, ready to run.
 #[derive(Debug, Default)]
 pub struct Program {
@@ -172,6 +219,16 @@ pub struct Program {
     pub texts: Vec<String>,
     /// Where a run starts, if the file was checked for a `main`.
     pub main: Option<DefId>,
+    /// The constructors that Base's types and this crate share.
+    pub known: Known,
+    /// Which definitions are Base's, by number.
+    pub(crate) is_base: Vec<bool>,
+    /// The name of each definition.
+    pub(crate) names: Vec<String>,
+    /// Where the calls of the program itself (not Base's) stand, by node.
+    pub(crate) places: NumberMap<u32, Span>,
+    /// Where the program's own definitions stand.
+    pub(crate) spans: Vec<Span>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) patterns: Vec<CorePattern>,
 }

@@ -3,6 +3,8 @@
 //! The checker writes them, `lower` turns them into the core. They lie flat, like the syntax tree.
 
 use crate::check::{ConstructorId, DefId, VarId};
+use crate::diagnostic::Span;
+use crate::hash::NumberMap;
 use crate::syntax::Symbol;
 
 /// The number of a checked term.
@@ -81,12 +83,26 @@ pub(crate) enum CheckedPattern {
 pub(crate) struct Elaborated {
     terms: Vec<Term>,
     patterns: Vec<CheckedPattern>,
+    /// Where the calls stand, for what a run says of them.
+    places: NumberMap<u32, Span>,
 }
 
 impl Elaborated {
     pub(crate) fn add(&mut self, term: Term) -> TermId {
         self.terms.push(term);
         TermId(self.terms.len() as u32 - 1)
+    }
+
+    /// A call that stands there.
+    pub(crate) fn add_call(&mut self, function: TermId, arguments: Vec<TermId>, span: Span) -> TermId {
+        let id = self.add(Term::Call(function, arguments));
+        self.places.insert(id.0, span);
+        id
+    }
+
+    /// Where a call stands.
+    pub(crate) fn place(&self, id: TermId) -> Option<Span> {
+        self.places.get(&id.0).copied()
     }
 
     pub(crate) fn term(&self, id: TermId) -> &Term {

@@ -1,7 +1,7 @@
-//! Reads Bend IO programs and tells what is wrong with them before anything runs.
+//! Reads Bend IO programs, tells what is wrong with them before anything runs, and runs them.
 //!
 //! A file goes through [`lexer`], [`parser`] and a checker (names, arity, cases, affinity, simple
-//! types, descent); what is left is a [`core::Program`], without types and proofs, ready to run.
+//! types, descent); what is left is a [`core::Program`], without types and proofs, which [`run`] compiles and runs.
 //! What is wrong is a [`diagnostic::Failure`] in Bend's own layout.
 //!
 //! ```
@@ -25,6 +25,7 @@ mod load;
 mod lower;
 pub mod parser;
 mod report;
+pub mod run;
 pub mod syntax;
 
 use std::path::Path;
@@ -62,7 +63,7 @@ pub struct Checked {
 /// [`Failure::Unreadable`] if the file can't be read, [`Failure::Rejected`] if something in it or in
 /// what it imports is wrong.
 pub fn check_file(path: &Path, options: Options) -> Result<Checked, Failure> {
-    on_large_stack(|| check_loaded(load::load(path, None)?, path, options))
+    on_large_stack(|| check_loaded(load::load(path, None)?, path, options))?
 }
 
 /// Checks `text` as if it were the file `path`; its imports are looked for beside that.
@@ -71,7 +72,7 @@ pub fn check_file(path: &Path, options: Options) -> Result<Checked, Failure> {
 /// As [`check_file`].
 pub fn check_text(path: impl AsRef<Path>, text: &str, options: Options) -> Result<Checked, Failure> {
     let path = path.as_ref();
-    on_large_stack(|| check_loaded(load::load(path, Some(text.to_owned()))?, path, options))
+    on_large_stack(|| check_loaded(load::load(path, Some(text.to_owned()))?, path, options))?
 }
 
 fn check_loaded(loaded: load::Loaded, path: &Path, options: Options) -> Result<Checked, Failure> {
@@ -87,11 +88,11 @@ fn check_loaded(loaded: load::Loaded, path: &Path, options: Options) -> Result<C
 }
 
 /// Runs `work` on a thread whose stack holds the deepest tree.
-fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name(String::from("bend-check")).stack_size(STACK);
         match thread.spawn_scoped(scope, work) {
-            Ok(running) => running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Ok(running) => Ok(running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
             Err(error) => Err(Failure::unreadable(
                 Path::new("the program"),
                 format!("no memory for a stack of {STACK} bytes ({error})"),

@@ -2,11 +2,12 @@
 
 use crate::check::{Book, Code, ConstructorId, DefId, Findings, VarId};
 use crate::core::{
-    Action, Bind, ConstructorInfo, CorePattern, CorePatternId, CoreRow, Definition, Function, FunctionId, Node, NodeId,
-    Program, Slot, Tag,
+    Action, Bind, ConstructorInfo, CorePattern, CorePatternId, CoreRow, Definition, Function, FunctionId, Known, Node,
+    NodeId, Program, Slot, Tag,
 };
 use crate::elaborated::{Binding, CheckedPattern, CheckedPatternId, Elaborated, Row, Step, Term, TermId};
 use crate::hash::NumberMap;
+use crate::load::ModuleId;
 use crate::syntax::Symbol;
 
 /// The frame of the function that is being lowered.
@@ -35,6 +36,8 @@ struct Lowering<'a> {
     program: Program,
     texts: NumberMap<Symbol, u32>,
     name: String,
+    /// Code of Base is being lowered: where its calls stand says nothing to a program's author.
+    in_base: bool,
     frame: Frame,
 }
 
@@ -54,9 +57,11 @@ pub(crate) fn lower(book: &Book, findings: &Findings) -> Program {
         program: Program { main: findings.main, ..Program::default() },
         texts: NumberMap::default(),
         name: String::new(),
+        in_base: false,
         frame: Frame::default(),
     };
     lowering.constructors();
+    lowering.definitions();
     for (at, code) in findings.code.iter().enumerate() {
         let definition =
             lowering.definition(DefId(at as u32), code.as_ref().map(|code| (&code.parameters[..], code.body)));
@@ -78,6 +83,38 @@ fn primitive_arity(book: &Book, at: usize) -> u32 {
     }
 }
 
+/// What Base's constructors are numbered.
+fn known(book: &Book) -> Known {
+    let number = |name: &str| {
+        let is_it = |constructor: &crate::check::Constructor| {
+            constructor.module == ModuleId::BASE && book.names.text(constructor.name) == name
+        };
+        book.constructors.iter().position(is_it).map_or(u32::MAX, |at| at as u32)
+    };
+    Known {
+        unit: number("Unit"),
+        r#false: number("False"),
+        r#true: number("True"),
+        less: number("LT"),
+        equal: number("EQ"),
+        greater: number("GT"),
+        chr: number("Chr"),
+        snil: number("SNil"),
+        scon: number("SCon"),
+        none: number("None"),
+        some: number("Some"),
+        fail: number("Fail"),
+        done: number("Done"),
+        nil: number("Nil"),
+        con: number("Con"),
+        tuple: number("Tuple"),
+        ready: number("Ready"),
+        wait: number("Wait"),
+        leaf: number("ALeaf"),
+        node: number("ANode"),
+    }
+}
+
 impl Lowering<'_> {
     fn constructors(&mut self) {
         for constructor in &self.book.constructors {
@@ -86,6 +123,15 @@ impl Lowering<'_> {
                 index: constructor.tag,
                 fields: constructor.live_fields as u32,
             });
+        }
+        self.program.known = known(self.book);
+    }
+
+    fn definitions(&mut self) {
+        for def in &self.book.defs {
+            self.program.is_base.push(def.module == ModuleId::BASE);
+            self.program.names.push(self.book.names.text(def.name).to_owned());
+            self.program.spans.push(def.span);
         }
     }
 
@@ -97,6 +143,7 @@ impl Lowering<'_> {
         }
         match (def.code, code) {
             (_, Some((parameters, body))) => {
+                self.in_base = def.module == ModuleId::BASE;
                 self.name = name;
                 self.frame = Frame::default();
                 for &parameter in parameters {
@@ -179,7 +226,11 @@ impl Lowering<'_> {
                 Node::Sequence(steps, self.term(result))
             }
         };
-        self.add(node)
+        let lowered = self.add(node);
+        if let (Some(place), false) = (self.elaborated.place(id), self.in_base) {
+            self.program.places.insert(lowered.0, place);
+        }
+        lowered
     }
 
     fn terms(&mut self, ids: &[TermId]) -> Vec<NodeId> {

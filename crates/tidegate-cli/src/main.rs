@@ -3,6 +3,7 @@
 
 mod color;
 mod json;
+mod run;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
+use tidegate_bend::diagnostic::Failure;
 use tidegate_bend::{check_file, Options};
 
 /// Bend IO programs on Tidegate's channels and timers.
@@ -36,6 +38,11 @@ enum Command {
         #[arg(long)]
         library: bool,
     },
+    /// Check a Bend program and run it.
+    ///
+    /// A program that does not pass the check runs nothing. The exit status is 0 when every computation has ended, the code
+    /// of an IO.die, 1 after an error or a deadlock, 130 after an interrupt.
+    Run(run::Arguments),
     /// Print a completion script for a shell.
     ///
     /// For bash: tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate
@@ -48,6 +55,7 @@ enum Command {
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Check { file, json, library } => check(&file, json, Options { library }),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut script);
@@ -69,13 +77,16 @@ fn check(file: &Path, json: bool, options: Options) -> ExitCode {
     }
     match result {
         Ok(checked) => print(&(checked.report.lines().join("\n") + "\n")),
-        Err(failure) => {
-            let report = color::errors(&failure.render());
-            // A closed stderr leaves nobody to tell.
-            let _ = writeln!(std::io::stderr(), "{report}");
-            ExitCode::FAILURE
-        }
+        Err(failure) => reject(&failure),
     }
+}
+
+/// Tells why a program did not pass.
+fn reject(failure: &Failure) -> ExitCode {
+    let report = color::errors(&failure.render());
+    // A closed stderr leaves nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{report}");
+    ExitCode::FAILURE
 }
 
 /// Writes to stdout. A reader that went away is no error of ours; anything else is.

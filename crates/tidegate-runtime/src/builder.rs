@@ -18,6 +18,9 @@ const BLOCKING_THREADS: usize = 512;
 /// What to call with a circle of tasks that wait for each other.
 pub(crate) type OnDeadlock = Box<dyn Fn(&Dump)>;
 
+/// What to call before the runtime's thread sleeps.
+pub(crate) type OnIdle = Option<Box<dyn Fn()>>;
+
 /// Builds a [`Runtime`].
 ///
 /// ```
@@ -35,6 +38,7 @@ pub struct Builder {
     is_closed_world: bool,
     is_virtual: bool,
     on_deadlock: OnDeadlock,
+    on_idle: OnIdle,
 }
 
 impl core::fmt::Debug for Builder {
@@ -56,6 +60,7 @@ impl Builder {
             is_closed_world: false,
             is_virtual: false,
             on_deadlock: Box::new(|dump| eprintln!("tidegate: tasks wait for each other in a circle\n{dump}")),
+            on_idle: None,
         }
     }
 
@@ -97,6 +102,31 @@ impl Builder {
         self
     }
 
+    /// What to do when nothing is runnable, before the thread sleeps (or, in virtual time, the clock jumps): to write
+    /// what was kept back while there was work. Called on the runtime's thread, outside of any task; what it wakes or
+    /// spawns runs before the thread sleeps. In a closed world it is called before a deadlock is declared, too. It must not
+    /// panic, nor block for long: timers wait for it.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use std::rc::Rc;
+    /// use std::time::Duration;
+    /// use tidegate_wait::timer::sleep;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let naps = Rc::new(Cell::new(0));
+    /// let counter = naps.clone();
+    /// let rt = tidegate_runtime::Runtime::builder().on_idle(move || counter.set(counter.get() + 1)).build()?;
+    /// rt.block_on(async { sleep(Duration::from_millis(2)).await })?;
+    /// assert!(naps.get() > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_idle(mut self, call: impl Fn() + 'static) -> Builder {
+        self.on_idle = Some(Box::new(call));
+        self
+    }
+
     /// The runtime, for this thread.
     ///
     /// # Errors
@@ -120,6 +150,6 @@ impl Builder {
             return Err(BuildError::TooManyWheels);
         };
         let shared = Arc::new(Shared::new(mailbox, Pool::new(blocking), self.is_closed_world));
-        Ok(Runtime::of(Local::new(shared, time, self.on_deadlock)))
+        Ok(Runtime::of(Local::new(shared, time, self.on_deadlock, self.on_idle)))
     }
 }

@@ -348,4 +348,32 @@ impl Primitive {
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| *name)
     }
+
+    /// Does it answer an action?
+    #[must_use]
+    pub fn is_effect(self) -> bool {
+        self as u32 >= Primitive::IoPure as u32
+    }
+
+    /// Does it need a network socket?
+    #[must_use]
+    pub fn needs_sockets(self) -> bool {
+        self as u32 >= Primitive::TcpListen as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Primitive, NAMES};
+
+    #[test]
+    fn effects_and_sockets_are_the_last() {
+        for (name, primitive) in NAMES {
+            let is_effect = ["IO.", "Chan.", "File.", "TCP.", "UDP.", "Socket.", "Listener."];
+            assert_eq!(primitive.is_effect(), is_effect.iter().any(|of| name.starts_with(of)), "{name}");
+            let is_socket = ["TCP.", "UDP.", "Socket.", "Listener."];
+            assert_eq!(primitive.needs_sockets(), is_socket.iter().any(|of| name.starts_with(of)), "{name}");
+            assert_eq!(Primitive::named(name), Some(primitive));
+        }
+    }
 }

@@ -70,7 +70,8 @@ impl Checker<'_> {
         if terms.is_empty() {
             return Ok((function, ty));
         }
-        Ok((self.add(Term::Call(function, terms)), ty))
+        let span = self.span(id);
+        Ok((self.elaborated.add_call(function, terms, span), ty))
     }
 
     /// The result type of a function at an argument.

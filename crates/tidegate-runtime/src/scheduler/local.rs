@@ -19,11 +19,12 @@ use std::time::{Duration, Instant};
 
 use tidegate_wait::context::{refill, Hooks, WaitInfo};
 use tidegate_wait::timer::{is_settling, Next};
+use tidegate_wait::wake_batch::contain;
 
 use super::queue::{Registry, RunQueue};
 use super::wait::{QUEUED, REGISTERED, WAITING};
 use super::{Mailbox, Time};
-use crate::builder::OnDeadlock;
+use crate::builder::{OnDeadlock, OnIdle};
 use crate::deadlock::{Circles, Searched, TASK};
 use crate::handle::Shared;
 use crate::task::{Header, JoinError, JoinHandle, Origin, Start, Work};
@@ -69,6 +70,16 @@ pub(crate) struct Local {
     circles: Circles,
     /// When to search again; MAX: after the next join that parks.
     next_search: Cell<u64>,
+    before_sleep: BeforeSleep,
+}
+
+/// The builder's [`OnIdle`].
+struct BeforeSleep(OnIdle);
+
+impl core::fmt::Debug for BeforeSleep {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(if self.0.is_some() { "Some(..)" } else { "None" })
+    }
 }
 
 /// An operation and what it waits for.
@@ -90,7 +101,7 @@ pub(crate) enum Stuck {
 }
 
 impl Local {
-    pub(crate) fn new(shared: Arc<Shared>, time: Time, on_deadlock: OnDeadlock) -> Local {
+    pub(crate) fn new(shared: Arc<Shared>, time: Time, on_deadlock: OnDeadlock, on_idle: OnIdle) -> Local {
         let mailbox = shared.mailbox();
         let now = time.wheel().now_ns();
         Local {
@@ -111,6 +122,7 @@ impl Local {
             has_new_joins: Cell::new(false),
             circles: Circles::new(on_deadlock),
             next_search: Cell::new(u64::MAX),
+            before_sleep: BeforeSleep(on_idle),
         }
     }
 
@@ -413,6 +425,12 @@ impl Local {
         self.look();
         if !self.queue.is_empty() || self.mailbox.has_tasks() || self.due.get() == 0 {
             return Ok(());
+        }
+        if let Some(call) = &self.before_sleep.0 {
+            contain(call);
+            if !self.queue.is_empty() {
+                return Ok(());
+            }
         }
         if self.search_circles() {
             return Ok(());
