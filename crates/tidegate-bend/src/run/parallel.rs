@@ -130,13 +130,24 @@ impl Job {
     /// Runs it here, unless somebody has begun it.
     fn run(&self, machine: &mut Machine, code: &Code) {
         let Some((unit, arguments)) = self.begin() else { return };
+        let begun = Begun(self);
         machine.begin(code, unit, arguments);
         let result = match machine.run(code) {
             Ok(Exit::Done(value)) => Ok(value),
             Ok(Exit::Effect(_)) => Err(Failure::internal("an effect in a side of a parallel let")),
             Err(failure) => Err(failure),
         };
+        std::mem::forget(begun);
         self.finish(result);
+    }
+}
+
+/// A job that somebody runs. A panic there is a fault of ours; whoever waits for the result must not wait for ever.
+struct Begun<'a>(&'a Job);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.finish(Err(Failure::internal("a panic in a side of a parallel let")));
     }
 }
 

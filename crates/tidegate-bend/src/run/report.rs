@@ -131,7 +131,8 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// The line, and below it one for each computation; if there are very many, one for each kind, and how many.
+/// The line, and below it one for each computation; if there are very many, one for each kind, and how many; and if there
+/// are very many kinds, how many more.
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("bend: deadlock: every computation waits on a channel")?;
@@ -144,12 +145,31 @@ impl fmt::Display for Deadlock {
         }
         let mut kinds: Vec<(&Waiting, (usize, usize))> = kinds.into_iter().collect();
         kinds.sort_by_key(|(_, (first, _))| *first);
-        for (waiting, (_, count)) in kinds {
+        for (waiting, (_, count)) in kinds.iter().take(LINES) {
             match count {
                 1 => write!(f, "\n  {waiting}")?,
                 count => write!(f, "\n  {count} computations {waiting}")?,
             }
         }
-        Ok(())
+        match kinds.iter().skip(LINES).map(|(_, (_, count))| count).sum::<usize>() {
+            0 => Ok(()),
+            more => write!(f, "\n  and {more} more computations, of {} other kinds", kinds.len() - LINES),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn very_many_kinds_are_counted() {
+        let kind = |n: usize| Waiting { spawned: format!("spawned at {n}"), waits_on: String::from("recv") };
+        let deadlock = Deadlock { waiting: (0..600).map(|n| kind(n % 300)).collect() };
+        let text = deadlock.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 1 + LINES + 1);
+        assert_eq!(lines[1], "  2 computations spawned at 0: recv");
+        assert_eq!(lines[LINES + 1], "  and 400 more computations, of 200 other kinds");
     }
 }
