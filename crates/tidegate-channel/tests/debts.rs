@@ -24,7 +24,7 @@ use watchdog::watched;
 
 const MS: Duration = Duration::from_millis(1);
 /// How many stand behind the one that leaves: more than a few holds let in.
-const LINE: usize = if cfg!(miri) { 4 } else { 8 } * BATCH;
+const LINE: usize = if cfg!(miri) { BATCH + 8 } else { 8 * BATCH };
 
 /// Counts its wakes, by thread: that of the test, or another.
 struct Woken {
