@@ -1,9 +1,11 @@
 //! Tokens to a syntax tree, by recursive descent.
 //!
-//! Layout: a body's `match` takes the `case`s at or right of the column of its first one, which
-//! lies right of the `case` around it; a `do` ends a step where a line starts at the column of its
-//! first statement. Depth is counted in the tree itself, so a chain of operators is bounded like a
-//! nest of parentheses, and everything after the parser may recurse over a tree without fear.
+//! Layout: a `match` takes the `case`s at or right of the column of its first one, which lies right
+//! of the innermost `case` around it (anywhere, if there is none), wherever the word `match` stands:
+//! a lambda or parentheses between the two change nothing. A `do` ends a step where a line starts at
+//! the column of its first statement. Depth is counted in the tree itself, so a chain of operators is
+//! bounded like a nest of parentheses, and everything after the parser may recurse over a tree
+//! without fear.
 
 mod body;
 mod import;
@@ -34,6 +36,8 @@ struct Parser<'a> {
     depths: Vec<u32>,
     /// The `: T` that the body at the end of the last term has read, for the parentheses around it.
     annotation: Option<(ExprId, Span)>,
+    /// The column of the innermost `case` around this place, 0 if there is none.
+    enclosing_case: u32,
     /// How deep the parser is in its own recursion.
     nesting: u32,
 }
@@ -47,8 +51,18 @@ pub fn parse(text: &str, file: u32, names: &mut Interner) -> Result<Tree, Box<Di
     let tokens = lex(text, from, file, names)?;
     let mut tree = Tree::default();
     tree.imports = imports;
-    let mut parser =
-        Parser { text, file, names, tokens, at: 0, tree, depths: Vec::new(), annotation: None, nesting: 0 };
+    let mut parser = Parser {
+        text,
+        file,
+        names,
+        tokens,
+        at: 0,
+        tree,
+        depths: Vec::new(),
+        annotation: None,
+        enclosing_case: 0,
+        nesting: 0,
+    };
     while parser.peek() != TokenKind::End {
         let declaration = parser.declaration()?;
         parser.tree.declarations.push(declaration);

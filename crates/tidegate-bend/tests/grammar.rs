@@ -133,6 +133,100 @@ fn nested_matches_take_cases_by_column() {
     );
 }
 
+/// The cases of a match need not stand right of the word `match`, nor of the lambda it is the body of.
+#[test]
+fn a_lambda_may_have_its_cases_anywhere_below() {
+    for spaces in [0, 5, 40] {
+        let indent = " ".repeat(spaces);
+        let cases = format!("\n{indent}case Some{{x}}: x\n{indent}case None{{}}: 0\n");
+        pass(&format!("def f() -> U32:\n  g : (Maybe<&2, U32> -> U32) = m => match m:{cases}  g(Some{{4}})\n"));
+        pass(&format!("def f() -> Maybe<&2, U32> -> U32:\n  m =>\n        match m:{cases}"));
+        pass(&format!("def f() -> U32 -> Maybe<&2, U32> -> U32:\n  n => m => k = n; match m:{cases}"));
+    }
+    pass(
+        "def ap(f: Maybe<&2, U32> -> U32, m: Maybe<&2, U32>) -> U32:\n  f(m)\n\n\
+         def f() -> U32:\n  ap(m => match m:\n    case Some{x}: x\n    case None{}: 0, Some{4})\n\n\
+         def g() -> U32:\n  ap(m => match m:\n    case Some{x}: x\n    case None{}: 0\n  , Some{4})\n",
+    );
+    pass(
+        "def f() -> IO(Unit):\n  IO.bind(Maybe<&2, U32>, Unit, IO.pure(Maybe<&2, U32>, Some{4}), m => match m:\n    \
+         case Some{x}: IO.print(U32.show(x))\n    case None{}: IO.pure(Unit, Unit{}))\n",
+    );
+}
+
+#[test]
+fn parentheses_may_have_their_cases_anywhere_below() {
+    pass("def f(m: Bool) -> Nat:\n  Nat.add(1n, (match m:\n    case True{}: 1n\n    case False{}: 2n))\n");
+    pass("def f(m: Bool) -> Nat:\n  Nat.add((match m:\n    case True{}: 1n\n    case False{}: 2n), 1n)\n");
+    pass("def f(m: Bool, n: Bool) -> Nat & Nat & U32:\n  (match m:\n case True{}: 1n\n case False{}: 2n, match n:\n   case True{}: 3n\n   case False{}: 4n, 5)\n");
+    pass("def f(m: Bool) -> List<Nat>:\n  [1n, (match m:\n    case True{}: 1n\n    case False{}: 2n), 3n]\n");
+    pass(
+        "def f(m: Bool) -> Nat:\n  n : Nat = (match m:\n    case True{}: 1n\n    case False{}: 2n)\n  Nat.add(n, 1n)\n",
+    );
+}
+
+#[test]
+fn a_rewrite_may_have_its_cases_anywhere_below() {
+    pass(
+        "def f(m: Bool, -a: Nat, -b: Nat, e: {a == b : Nat}) -> Nat:\n                 %e : Nat; match m:\n    \
+         case True{}: 1n\n    case False{}: 2n\n",
+    );
+}
+
+/// Whatever stands between a match and the `case` around it, that one's column is the limit.
+#[test]
+fn a_case_left_of_a_lambda_is_still_the_outer_match_s() {
+    pass(
+        "def f(n: Nat) -> Maybe<&2, U32> -> U32:\n  match n:\n    case 0n: m => match m:\n      case Some{x}: x\n      \
+         case None{}: 0\n    case 1n+_: m => 1\n",
+    );
+    // One column right of the case around it is enough; at its column, a case is the outer one's.
+    pass(
+        "def f(n: Nat) -> Maybe<&2, U32> -> U32:\n  match n:\n    case 0n: m => match m:\n     case Some{x}: x\n     \
+         case None{}: 0\n    case 1n+_: m => 1\n",
+    );
+    pass("def f(n: Nat) -> Empty -> U32:\n  match n:\n    case 0n: m => match m:\n    case 1n+_: m => match m:\n");
+    fail(
+        "def f(n: Nat) -> Bool -> U32:\n  match n:\n    case 0n: m => match m:\n    case True{}: 1\n    case False{}: 0\n",
+        "True{}",
+    );
+    fail(
+        "def f(n: Nat) -> Nat:\n  match n:\n    case 0n: 0n\n    case 1n+p: Nat.add(1n, (match p:\n    case 0n: 1n\n    case _: 2n))\n",
+        "observed : 'case'",
+    );
+    // After three levels the limits of the outer two are back.
+    pass(
+        "def f(a: Bool, b: Bool) -> Bool -> U32:\n  match a:\n    case True{}: match b:\n      case True{}: c => match c:\n       \
+         case True{}: 1\n       case False{}: 2\n      case False{}: c => 3\n    case False{}: c => match c:\n     \
+         case True{}: 4\n     case False{}: 5\n",
+    );
+}
+
+#[test]
+fn a_statement_of_do_ends_after_the_cases_of_its_lambda() {
+    for spaces in [0, 4, 20] {
+        let indent = " ".repeat(spaces);
+        pass(&format!(
+            "def f() -> IO(Unit):\n  do IO<Unit>:\n    g : Maybe<&2, U32> -> U32 = m => match m:\n{indent}case Some{{x}}: x\n\
+             {indent}case None{{}}: 0\n    IO.print(U32.show(g(Some{{4}})))\n    IO.bind(Bool, Unit, IO.pure(Bool, True{{}}), \
+             b => match b:\n{indent}case True{{}}: IO.print(\"yes\")\n{indent}case False{{}}: IO.print(\"no\"))\n    \
+             IO.print(\"end\")\n"
+        ));
+    }
+    // The outer case ends the block, and the lambda in its last place.
+    pass(
+        "def f(b: Bool) -> IO(Unit):\n  match b:\n    case True{}: do IO<Unit>:\n      IO.print(\"a\")\n      \
+         IO.bind(Bool, Unit, IO.pure(Bool, True{}), b => match b:\n      case True{}: IO.print(\"yes\")\n      \
+         case False{}: IO.print(\"no\"))\n    case False{}: IO.pure(Unit, Unit{})\n",
+    );
+    pass(
+        "def Ask(-A: Type) -> Type:\n  Bool -> A\n\ndef Ask.pure(-A: Type, x: A) -> Ask(A):\n  _ => x\n\n\
+         def Ask.bind(-A: Type, -B: Type, m: Ask(A), f: A -> Ask(B)) -> Ask(B):\n  +b => f(m(b), b)\n\n\
+         def f(a: Bool) -> Ask(Nat):\n  match a:\n    case True{}: do Ask<Nat>:\n        n : Nat <- Ask.pure(Nat, 1n)\n        \
+         b => match b:\n      case True{}: n\n      case False{}: 2n\n    case False{}: Ask.pure(Nat, 3n)\n",
+    );
+}
+
 #[test]
 fn locals_of_all_kinds() {
     pass("def f(n: U32) -> U32:\n  x = U32.inc(n)\n  y : U32 = x;\n  +z = U32.inc(y)\n  -w = 3n\n  (z + z : U32)\n");

@@ -18,14 +18,14 @@ enum Step {
 }
 
 impl Parser<'_> {
-    /// A body whose matches must have their cases right of `column`.
-    pub(super) fn body(&mut self, column: u32) -> Parsed<ParsedBody> {
+    /// A body: of a definition, a law, a case, a lambda or a rewrite, or in parentheses.
+    pub(super) fn body(&mut self) -> Parsed<ParsedBody> {
         self.nest(|parser| {
             let start = parser.here();
             let mut locals = Vec::new();
             let mut last = loop {
                 if parser.is_word(keyword::MATCH) {
-                    break ParsedBody { term: parser.match_body(column)?, annotation: None };
+                    break ParsedBody { term: parser.match_body()?, annotation: None };
                 }
                 match parser.statement()? {
                     Step::Local(local) => locals.push(local),
@@ -39,12 +39,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A body that starts here and sets its own column: of a lambda, or in parentheses.
-    pub(super) fn block(&mut self) -> Parsed<ParsedBody> {
-        self.body(self.token().column - 1)
-    }
-
-    fn match_body(&mut self, column: u32) -> Parsed<ExprId> {
+    fn match_body(&mut self) -> Parsed<ExprId> {
         let start = self.bump().start;
         let mut scrutinees = vec![self.term(0)?];
         self.skip_separator();
@@ -52,9 +47,9 @@ impl Parser<'_> {
             scrutinees.push(self.term(0)?);
             self.skip_separator();
         }
-        let cases_column = self.token().column;
+        let cases_column = self.token().column.max(self.enclosing_case + 1);
         let mut cases = Vec::new();
-        while cases_column > column && self.is_word(keyword::CASE) && self.token().column >= cases_column {
+        while self.is_word(keyword::CASE) && self.token().column >= cases_column {
             cases.push(self.case(scrutinees.len())?);
         }
         self.add(Expr::Match(Match { scrutinees, cases }), start)
@@ -81,7 +76,9 @@ impl Parser<'_> {
         }
         self.bump();
         let span = self.span_from(case.start);
-        let body = self.body_alone(case.column)?;
+        let outer = std::mem::replace(&mut self.enclosing_case, case.column);
+        let body = self.body_alone()?;
+        self.enclosing_case = outer;
         Ok(Case { patterns, body, span })
     }
 

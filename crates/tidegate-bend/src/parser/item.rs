@@ -51,7 +51,7 @@ impl Parser<'_> {
         let body = if self.is_word(keyword::IMPORT) {
             Body::Foreign(self.foreign_imports()?)
         } else {
-            Body::Term(self.body_alone(0)?)
+            Body::Term(self.body_alone()?)
         };
         Ok(Declaration { name, name_span, item: Item::Def { is_unsafe, partial, parameters, result, body } })
     }
@@ -120,7 +120,7 @@ impl Parser<'_> {
             self.skip_separator();
             clauses.push(Clause { exists, parameter: Parameter { mode, name, span, ty }, condition });
         }
-        let claim = self.body_alone(0)?;
+        let claim = self.body_alone()?;
         Ok(Declaration { name, name_span, item: Item::Law { clauses, claim } })
     }
 
@@ -175,8 +175,8 @@ impl Parser<'_> {
     }
 
     /// A body that no annotation follows.
-    pub(super) fn body_alone(&mut self, column: u32) -> Parsed<crate::syntax::ExprId> {
-        let body = self.body(column)?;
+    pub(super) fn body_alone(&mut self) -> Parsed<crate::syntax::ExprId> {
+        let body = self.body()?;
         match body.annotation {
             None => Ok(body.term),
             Some((_, colon)) => self.stray_colon(colon),

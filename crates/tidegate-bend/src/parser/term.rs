@@ -131,7 +131,7 @@ impl Parser<'_> {
 
     fn parenthesized(&mut self) -> Parsed<ExprId> {
         let start = self.bump().start;
-        let first = self.block()?;
+        let first = self.body()?;
         if let Some((ty, _)) = first.annotation {
             self.expect(")")?;
             return self.add(Expr::Group(first.term, Some(ty)), start);
@@ -142,8 +142,7 @@ impl Parser<'_> {
         }
         let mut parts = vec![first.term];
         loop {
-            let column = self.token().column;
-            parts.push(self.body_alone(column - 1)?);
+            parts.push(self.body_alone()?);
             if !self.take(",") {
                 break;
             }
@@ -239,7 +238,7 @@ impl Parser<'_> {
         self.expect(":")?;
         let motive = self.term(0)?;
         let _ = self.take(";");
-        let body = self.block()?;
+        let body = self.body()?;
         self.annotation = body.annotation;
         let body = body.term;
         self.add(Expr::Rewrite { name, equation, motive, body }, start)
@@ -247,7 +246,7 @@ impl Parser<'_> {
 
     fn lambda(&mut self, binder: Binder) -> Parsed<ExprId> {
         self.expect("=>")?;
-        let body = self.block()?;
+        let body = self.body()?;
         self.annotation = body.annotation;
         self.add(Expr::Lambda(binder, body.term), binder.span.start)
     }
