@@ -400,6 +400,19 @@ fn every_statement_of_do() {
     );
 }
 
+/// The type in parentheses may come after a match.
+#[test]
+fn a_match_with_its_type() {
+    pass(
+        "def f(m: Maybe<&2, U32>) -> Nat:\n  Nat.add(1n, (match m:\n    case Some{_}: 1n\n    case None{}: 2n : Nat))\n",
+    );
+    pass("def f(m: Maybe<&2, U32>) -> Nat:\n  (match m: case Some{x}: U32.to_nat(x) case None{}: 2n : Nat)\n");
+    fail(
+        "def f(m: Maybe<&2, U32>) -> Nat:\n  match m:\n    case Some{_}: 1n : Nat\n    case None{}: 2n\n",
+        "a term without ':'",
+    );
+}
+
 #[test]
 fn do_of_other_monads() {
     pass("def f(a: String, b: String) -> Maybe<&2, U32>:\n  do Maybe<&2, U32>:\n    x : U32 <- U32.read(a)\n    y : U32 <- U32.read(b)\n    return (x + y : U32)\n");

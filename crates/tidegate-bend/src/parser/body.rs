@@ -25,7 +25,7 @@ impl Parser<'_> {
             let mut locals = Vec::new();
             let mut last = loop {
                 if parser.is_word(keyword::MATCH) {
-                    break ParsedBody { term: parser.match_body()?, annotation: None };
+                    break parser.match_body()?;
                 }
                 match parser.statement()? {
                     Step::Local(local) => locals.push(local),
@@ -39,7 +39,8 @@ impl Parser<'_> {
         })
     }
 
-    fn match_body(&mut self) -> Parsed<ExprId> {
+    /// A match. A `: T` after its last case is that of the parentheses around it, and ends it.
+    fn match_body(&mut self) -> Parsed<ParsedBody> {
         let start = self.bump().start;
         let mut scrutinees = vec![self.term(0)?];
         self.skip_separator();
@@ -49,13 +50,17 @@ impl Parser<'_> {
         }
         let cases_column = self.token().column.max(self.enclosing_case + 1);
         let mut cases = Vec::new();
-        while self.is_word(keyword::CASE) && self.token().column >= cases_column {
-            cases.push(self.case(scrutinees.len())?);
+        let mut annotation = None;
+        while annotation.is_none() && self.is_word(keyword::CASE) && self.token().column >= cases_column {
+            let (case, after) = self.case(scrutinees.len())?;
+            cases.push(case);
+            annotation = after;
         }
-        self.add(Expr::Match(Match { scrutinees, cases }), start)
+        Ok(ParsedBody { term: self.add(Expr::Match(Match { scrutinees, cases }), start)?, annotation })
     }
 
-    fn case(&mut self, width: usize) -> Parsed<Case> {
+    /// A case, and the `: T` after it.
+    fn case(&mut self, width: usize) -> Parsed<(Case, Option<(ExprId, Span)>)> {
         let case = self.bump();
         let first = self.here();
         let mut patterns = vec![self.pattern()?];
@@ -77,9 +82,9 @@ impl Parser<'_> {
         self.bump();
         let span = self.span_from(case.start);
         let outer = std::mem::replace(&mut self.enclosing_case, case.column);
-        let body = self.body_alone()?;
+        let body = self.body()?;
         self.enclosing_case = outer;
-        Ok(Case { patterns, body, span })
+        Ok((Case { patterns, body: body.term, span }, body.annotation))
     }
 
     /// One local statement, or the last term.
