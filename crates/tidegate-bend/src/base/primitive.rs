@@ -133,6 +133,12 @@ pub enum Primitive {
     StringLength,
     /// `String.order`
     StringOrder,
+    /// `String.starts_with`
+    StringStartsWith,
+    /// `String.ends_with`
+    StringEndsWith,
+    /// `String.contains`
+    StringContains,
     /// `Array.new`
     ArrayNew,
     /// `Array.get`
@@ -224,7 +230,7 @@ pub enum Primitive {
 }
 
 /// The name of each in Base.
-const NAMES: [(&str, Primitive); 109] = [
+const NAMES: [(&str, Primitive); 112] = [
     ("Nat.add", Primitive::NatAdd),
     ("Nat.sub", Primitive::NatSub),
     ("Nat.mul", Primitive::NatMul),
@@ -290,6 +296,9 @@ const NAMES: [(&str, Primitive); 109] = [
     ("String.append", Primitive::StringAppend),
     ("String.length", Primitive::StringLength),
     ("String.order", Primitive::StringOrder),
+    ("String.starts_with", Primitive::StringStartsWith),
+    ("String.ends_with", Primitive::StringEndsWith),
+    ("String.contains", Primitive::StringContains),
     ("Array.new", Primitive::ArrayNew),
     ("Array.get", Primitive::ArrayGet),
     ("Array.set", Primitive::ArraySet),

@@ -256,6 +256,15 @@ fn of_text(code: &Code, primitive: Primitive, first: Text, second: Value) -> Res
         (P::StringOrder, Value::Text(start, buffer)) => {
             Ok(order(code, text::bytes(&first).cmp(text::slice(start, &buffer))))
         }
+        (P::StringStartsWith, Value::Text(start, buffer)) => {
+            Ok(code.bool(text::bytes(&first).starts_with(text::slice(start, &buffer))))
+        }
+        (P::StringEndsWith, Value::Text(start, buffer)) => {
+            Ok(code.bool(text::bytes(&first).ends_with(text::slice(start, &buffer))))
+        }
+        (P::StringContains, Value::Text(start, buffer)) => {
+            Ok(code.bool(text::contains(text::bytes(&first), text::slice(start, &buffer))))
+        }
         (P::StringLength, _) => nat(text::length(&first)),
         (P::NatRead, _) => Ok(read(known, &first, is_digits, |text| {
             text.parse().ok().filter(|&value| value <= MAX_NAT).map(Value::Nat)
