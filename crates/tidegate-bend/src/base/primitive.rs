@@ -125,6 +125,10 @@ pub enum Primitive {
     F32Read,
     /// `F32.to_u32`
     F32ToU32,
+    /// `F32.from_nat`
+    F32FromNat,
+    /// `F32.to_nat`
+    F32ToNat,
     /// `F32.bits`
     F32Bits,
     /// `String.append`
@@ -153,6 +157,12 @@ pub enum Primitive {
     ArrayClone,
     /// `Array.to_list`
     ArrayToList,
+    /// `Map.put`
+    MapPut,
+    /// `Map.find`
+    MapFind,
+    /// `Map.seek`
+    MapSeek,
     /// `IO.pure`
     IoPure,
     /// `IO.bind`
@@ -230,7 +240,7 @@ pub enum Primitive {
 }
 
 /// The name of each in Base.
-const NAMES: [(&str, Primitive); 112] = [
+const NAMES: [(&str, Primitive); 117] = [
     ("Nat.add", Primitive::NatAdd),
     ("Nat.sub", Primitive::NatSub),
     ("Nat.mul", Primitive::NatMul),
@@ -292,6 +302,8 @@ const NAMES: [(&str, Primitive); 112] = [
     ("F32.show", Primitive::F32Show),
     ("F32.read", Primitive::F32Read),
     ("F32.to_u32", Primitive::F32ToU32),
+    ("F32.from_nat", Primitive::F32FromNat),
+    ("F32.to_nat", Primitive::F32ToNat),
     ("F32.bits", Primitive::F32Bits),
     ("String.append", Primitive::StringAppend),
     ("String.length", Primitive::StringLength),
@@ -306,6 +318,9 @@ const NAMES: [(&str, Primitive); 112] = [
     ("Array.size", Primitive::ArraySize),
     ("Array.clone", Primitive::ArrayClone),
     ("Array.to_list", Primitive::ArrayToList),
+    ("Map.put", Primitive::MapPut),
+    ("Map.find", Primitive::MapFind),
+    ("Map.seek", Primitive::MapSeek),
     ("IO.pure", Primitive::IoPure),
     ("IO.bind", Primitive::IoBind),
     ("IO.print", Primitive::IoPrint),
