@@ -204,6 +204,10 @@ pub struct Known {
     pub leaf: u32,
     /// `ANode{xs, ys}`
     pub node: u32,
+    /// `MTip{}`
+    pub map_tip: u32,
+    /// `MNode{key, value, low, high}`
+    pub map_node: u32,
 }
 
 /// A checked program, ready to run.

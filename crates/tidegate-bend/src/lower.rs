@@ -112,6 +112,8 @@ fn known(book: &Book) -> Known {
         wait: number("Wait"),
         leaf: number("ALeaf"),
         node: number("ANode"),
+        map_tip: number("MTip"),
+        map_node: number("MNode"),
     }
 }
 

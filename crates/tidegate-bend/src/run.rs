@@ -40,6 +40,7 @@ mod compile;
 mod file;
 mod flow;
 mod machine;
+mod map;
 mod output;
 mod parallel;
 mod primitive;

@@ -125,6 +125,10 @@ pub enum Primitive {
     F32Read,
     /// `F32.to_u32`
     F32ToU32,
+    /// `F32.from_nat`
+    F32FromNat,
+    /// `F32.to_nat`
+    F32ToNat,
     /// `F32.bits`
     F32Bits,
     /// `String.append`
@@ -133,6 +137,12 @@ pub enum Primitive {
     StringLength,
     /// `String.order`
     StringOrder,
+    /// `String.starts_with`
+    StringStartsWith,
+    /// `String.ends_with`
+    StringEndsWith,
+    /// `String.contains`
+    StringContains,
     /// `Array.new`
     ArrayNew,
     /// `Array.get`
@@ -147,6 +157,12 @@ pub enum Primitive {
     ArrayClone,
     /// `Array.to_list`
     ArrayToList,
+    /// `Map.put`
+    MapPut,
+    /// `Map.find`
+    MapFind,
+    /// `Map.seek`
+    MapSeek,
     /// `IO.pure`
     IoPure,
     /// `IO.bind`
@@ -224,7 +240,7 @@ pub enum Primitive {
 }
 
 /// The name of each in Base.
-const NAMES: [(&str, Primitive); 109] = [
+const NAMES: [(&str, Primitive); 117] = [
     ("Nat.add", Primitive::NatAdd),
     ("Nat.sub", Primitive::NatSub),
     ("Nat.mul", Primitive::NatMul),
@@ -286,10 +302,15 @@ const NAMES: [(&str, Primitive); 109] = [
     ("F32.show", Primitive::F32Show),
     ("F32.read", Primitive::F32Read),
     ("F32.to_u32", Primitive::F32ToU32),
+    ("F32.from_nat", Primitive::F32FromNat),
+    ("F32.to_nat", Primitive::F32ToNat),
     ("F32.bits", Primitive::F32Bits),
     ("String.append", Primitive::StringAppend),
     ("String.length", Primitive::StringLength),
     ("String.order", Primitive::StringOrder),
+    ("String.starts_with", Primitive::StringStartsWith),
+    ("String.ends_with", Primitive::StringEndsWith),
+    ("String.contains", Primitive::StringContains),
     ("Array.new", Primitive::ArrayNew),
     ("Array.get", Primitive::ArrayGet),
     ("Array.set", Primitive::ArraySet),
@@ -297,6 +318,9 @@ const NAMES: [(&str, Primitive); 109] = [
     ("Array.size", Primitive::ArraySize),
     ("Array.clone", Primitive::ArrayClone),
     ("Array.to_list", Primitive::ArrayToList),
+    ("Map.put", Primitive::MapPut),
+    ("Map.find", Primitive::MapFind),
+    ("Map.seek", Primitive::MapSeek),
     ("IO.pure", Primitive::IoPure),
     ("IO.bind", Primitive::IoBind),
     ("IO.print", Primitive::IoPrint),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::code::{Code, Comparison, Step, Wanted};
 use super::text::{self, Text};
 use super::value::Value;
-use super::{array, Failure};
+use super::{array, map, Failure};
 use crate::base::Primitive;
 use crate::core::Known;
 
@@ -137,6 +137,12 @@ pub(super) fn call(code: &Code, primitive: Primitive, arguments: &mut Vec<Value>
         Value::Nat(_) | Value::U32(_) => of_numbers(code, primitive, &first, second),
         Value::F32(bits) => of_floats(code, primitive, f32::from_bits(bits), &second),
         Value::Text(start, buffer) => of_text(code, primitive, (start, buffer), second),
+        Value::Plain(_) | Value::Four(..) => match (primitive, second) {
+            (Primitive::MapPut, Value::Text(start, buffer)) => Ok(map::set(&code.known, first, (start, buffer), third)),
+            (Primitive::MapFind, Value::Text(start, buffer)) => Ok(map::find(&code.known, &first, &(start, buffer))),
+            (Primitive::MapSeek, Value::Text(start, buffer)) => Ok(map::has(&code.known, first, &(start, buffer))),
+            _ => Err(mismatch(primitive)),
+        },
         Value::Array(items) => {
             let known = &code.known;
             Ok(match (primitive, second) {
@@ -169,6 +175,7 @@ fn of_numbers(code: &Code, primitive: Primitive, first: &Value, second: Value) -
         (P::U32ToNat, Value::U32(value), _) => Ok(Value::Nat(u64::from(*value))),
         (P::U32FromNat, Value::Nat(value), _) => Ok(Value::U32(*value as u32)),
         (P::U32ToF32, Value::U32(value), _) => Ok(float(*value as f32)),
+        (P::F32FromNat, Value::Nat(value), _) => Ok(float(*value as f32)),
         (P::ArrayNew, Value::Nat(depth), _) => array::new(*depth, &second),
         _ => binary(primitive, first, &second),
     }
@@ -236,6 +243,7 @@ fn of_floats(code: &Code, primitive: Primitive, a: f32, second: &Value) -> Resul
         P::F32Show => text::text(&shown_float(a)),
         // Truncates; what does not fit becomes the nearest that does, and what is no number 0.
         P::F32ToU32 => Value::U32(a as u32),
+        P::F32ToNat => Value::Nat((a as u64).min(MAX_NAT)),
         P::F32Bits => Value::U32(a.to_bits()),
         _ => return Err(mismatch(primitive)),
     })
@@ -255,6 +263,15 @@ fn of_text(code: &Code, primitive: Primitive, first: Text, second: Value) -> Res
         }
         (P::StringOrder, Value::Text(start, buffer)) => {
             Ok(order(code, text::bytes(&first).cmp(text::slice(start, &buffer))))
+        }
+        (P::StringStartsWith, Value::Text(start, buffer)) => {
+            Ok(code.bool(text::bytes(&first).starts_with(text::slice(start, &buffer))))
+        }
+        (P::StringEndsWith, Value::Text(start, buffer)) => {
+            Ok(code.bool(text::bytes(&first).ends_with(text::slice(start, &buffer))))
+        }
+        (P::StringContains, Value::Text(start, buffer)) => {
+            Ok(code.bool(text::contains(text::bytes(&first), text::slice(start, &buffer))))
         }
         (P::StringLength, _) => nat(text::length(&first)),
         (P::NatRead, _) => Ok(read(known, &first, is_digits, |text| {

@@ -115,6 +115,42 @@ pub(crate) fn length(text: &Text) -> u64 {
     bytes(text).iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64
 }
 
+/// Are the bytes of `part` in `whole`, one after the other? That of a character begins with a byte that no other byte of
+/// it is, so that they are there exactly if the characters are.
+///
+/// Looks at each byte a bounded number of times, whatever they are: what a mismatch leaves of a match is known from
+/// `part` alone (Knuth, Morris and Pratt).
+pub(crate) fn contains(whole: &[u8], part: &[u8]) -> bool {
+    let Some((&first, others)) = part.split_first() else { return true };
+    let Some(from) = whole.iter().position(|&byte| byte == first) else { return false };
+    if whole.len() - from < part.len() {
+        return false;
+    }
+    // The longest proper prefix of `part` that the first `n + 1` bytes of it end with.
+    let mut borders = vec![0; part.len()];
+    let mut matched = 0;
+    for (at, &byte) in (1..).zip(others) {
+        matched = extended(part, &borders, matched, byte);
+        borders[at] = matched;
+    }
+    matched = 0;
+    whole[from..].iter().any(|&byte| {
+        matched = extended(part, &borders, matched, byte);
+        matched == part.len()
+    })
+}
+
+/// How much of `part` is matched after one more byte, of which `matched` was, but not all.
+fn extended(part: &[u8], borders: &[usize], mut matched: usize, byte: u8) -> usize {
+    while part[matched] != byte {
+        if matched == 0 {
+            return 0;
+        }
+        matched = borders[matched - 1];
+    }
+    matched + 1
+}
+
 /// A string with one more character in front.
 pub(crate) fn push_front(code: u32, text: Text) -> Result<Text, Failure> {
     let mut coded = [0; MAX_CODE];
@@ -204,6 +240,19 @@ mod tests {
         let samples = [1, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x1_0000, 0x1F_FFFF, 0x20_0000, 0x400_0000, u32::MAX];
         let texts: Vec<Text> = samples.iter().map(|&code| push_front(code, of("")).expect("it fits")).collect();
         assert!(texts.windows(2).all(|pair| bytes(&pair[0]) < bytes(&pair[1])));
+    }
+
+    #[test]
+    fn parts_are_found() {
+        // All texts of up to six letters out of two, in all such texts.
+        let texts = |longest: u32| (0..=longest).flat_map(|len| (0..1_u32 << len).map(move |bits| (len, bits)));
+        let of = |(len, bits): (u32, u32)| (0..len).map(|at| b'a' + (bits >> at & 1) as u8).collect::<Vec<u8>>();
+        for whole in texts(6).map(of) {
+            for part in texts(6).map(of) {
+                let is_there = part.is_empty() || whole.windows(part.len()).any(|window| window == part);
+                assert_eq!(contains(&whole, &part), is_there, "{whole:?} {part:?}");
+            }
+        }
     }
 
     #[test]

@@ -242,6 +242,15 @@ impl Value {
         }
     }
 
+    /// The four fields of a constructor that has so many, which are copied if others have them, too.
+    pub(crate) fn own_four(&mut self) -> Option<&mut [Value; 4]> {
+        let Value::Four(_, fields) = self else { return None };
+        if Arc::get_mut(fields).is_none() {
+            *fields = Arc::new(Fields(fields.0.clone()));
+        }
+        Arc::get_mut(fields).map(|own| &mut own.0)
+    }
+
     /// Gives each field of a constructor to `take`, with its number. False: it has none.
     #[inline]
     pub(crate) fn unpack(self, take: impl FnMut((usize, Value))) -> bool {
