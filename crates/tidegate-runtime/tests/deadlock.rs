@@ -221,6 +221,9 @@ fn virtual_time_finds_a_hang_at_once() {
     assert!(before.elapsed() < Duration::from_secs(600));
 }
 
+/// Long enough for the thread to be idle in between, under Miri too: circles are looked for then.
+const NAP: Duration = Duration::from_millis(if cfg!(miri) { 500 } else { 5 });
+
 /// Waits until there is no task but the caller's.
 async fn others_have_ended() {
     while Handle::current().unwrap().dump().tasks.len() > 1 {
@@ -259,7 +262,7 @@ fn circles_of_joins_are_found_in_any_world() {
         let _timer = spawn_local(sleep(Duration::from_secs(3600)));
         spawn_circle(3, |handle| Box::pin(async move { handle.await.unwrap() }));
         while reports.borrow().is_empty() {
-            sleep(5 * MS).await;
+            sleep(NAP).await;
         }
         sleep(250 * MS).await;
         spawn_local(yield_now()).await.unwrap();
@@ -267,7 +270,7 @@ fn circles_of_joins_are_found_in_any_world() {
         assert_eq!(reports.borrow().len(), 1, "reported twice");
         spawn_circle(2, |handle| Box::pin(async move { handle.await.unwrap() }));
         while reports.borrow().len() == 1 {
-            sleep(5 * MS).await;
+            sleep(NAP).await;
         }
     })
     .unwrap();
@@ -393,10 +396,8 @@ fn a_dropped_abort_handle_leaves_a_circle() {
         assert!(reports.borrow().is_empty());
         aborts.take();
         let start = Instant::now();
-        // Long enough for the thread to be idle, under Miri too.
-        let nap = if cfg!(miri) { 500 * MS } else { 5 * MS };
         while reports.borrow().is_empty() {
-            spawn_local(sleep(nap)).await.unwrap();
+            spawn_local(sleep(NAP)).await.unwrap();
             assert!(start.elapsed() < Duration::from_secs(60), "the circle is not found");
         }
     })
