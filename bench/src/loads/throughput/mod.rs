@@ -4,6 +4,7 @@ mod tasks;
 mod threads;
 
 use crate::harness::{Cell, Failure, Load, Scale};
+use crate::peers::Bounded;
 
 pub(crate) fn load() -> Load {
     Load {
@@ -26,6 +27,26 @@ struct Pattern {
     name: &'static str,
     senders: usize,
     receivers: usize,
+}
+
+/// Which halves a peer has more than one of.
+#[derive(Clone, Copy, Debug)]
+struct Halves {
+    many_senders: bool,
+    many_receivers: bool,
+}
+
+impl Halves {
+    fn of<P: Bounded>() -> Halves {
+        let (tx, rx) = P::bounded::<u64>(1);
+        Halves { many_senders: P::another_sender(&tx).is_some(), many_receivers: P::another(&rx).is_some() }
+    }
+}
+
+impl Pattern {
+    fn fits(&self, halves: &Halves) -> bool {
+        (self.senders == 1 || halves.many_senders) && (self.receivers == 1 || halves.many_receivers)
+    }
 }
 
 const PATTERNS: [Pattern; 3] = [

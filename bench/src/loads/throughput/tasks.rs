@@ -3,11 +3,11 @@
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use super::{Tally, Traffic};
+use super::{Halves, Tally, Traffic};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
 use crate::loads::runtimes;
-use crate::peers::{self, Outcome, Peer, Received, Sent, Visitor};
+use crate::peers::{self, Bounded, BoundedVisitor, Line, Outcome, Received, Sent};
 
 type MakeRuntime = fn() -> Result<Runtime, Failure>;
 
@@ -18,17 +18,18 @@ struct Cells {
 
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), messages: scale.pick(20_000, 200_000) };
-    peers::each(&mut all);
+    peers::each_bounded(&mut all);
     all.cells
 }
 
-impl Visitor for Cells {
-    fn visit<P: Peer>(&mut self) {
+impl BoundedVisitor for Cells {
+    fn visit<P: Bounded>(&mut self) {
+        let halves = Halves::of::<P>();
         let places: [(&str, MakeRuntime); 2] =
             [("on two workers", runtimes::two_workers), ("on one thread", runtimes::current_thread)];
         for (place, runtime) in places {
             for traffic in Traffic::all(self.messages) {
-                if traffic.pattern.receivers > 1 && !has_many_receivers::<P>() {
+                if !traffic.pattern.fits(&halves) {
                     continue;
                 }
                 self.cells.push(Cell::new(traffic.title(place), P::NAME, move || run::<P>(traffic, runtime)));
@@ -37,20 +38,18 @@ impl Visitor for Cells {
     }
 }
 
-fn has_many_receivers<P: Peer>() -> bool {
-    let (_tx, rx) = P::bounded::<u64>(1);
-    P::another(&rx).is_some()
-}
-
-fn run<P: Peer>(traffic: Traffic, runtime: MakeRuntime) -> Run {
+fn run<P: Bounded>(traffic: Traffic, runtime: MakeRuntime) -> Run {
     let runtime = runtime()?;
     let (lap, received) = runtime.block_on(async {
         let (tx, rx) = P::bounded::<u64>(traffic.capacity);
         let watch = Stopwatch::start();
         let receivers = spawn_receivers::<P>(traffic.pattern.receivers, rx)?;
-        let senders: Vec<_> =
-            (0..traffic.pattern.senders).map(|sender| spawn_sender::<P>(tx.clone(), traffic.share(sender))).collect();
-        drop(tx);
+        let mut senders = Vec::with_capacity(traffic.pattern.senders);
+        for sender in 1..traffic.pattern.senders {
+            let tx = P::another_sender(&tx).ok_or_else(|| Failure::new("one sender only"))?;
+            senders.push(spawn_sender::<P>(tx, traffic.share(sender)));
+        }
+        senders.push(spawn_sender::<P>(tx, traffic.share(0)));
         for sender in senders {
             joined(sender).await??;
         }
@@ -64,7 +63,7 @@ fn run<P: Peer>(traffic: Traffic, runtime: MakeRuntime) -> Run {
     Ok(vec![lap.each("a message", traffic.messages)])
 }
 
-fn spawn_receivers<P: Peer>(count: usize, rx: P::Receiver<u64>) -> Result<Vec<JoinHandle<Tally>>, Failure> {
+fn spawn_receivers<P: Line>(count: usize, rx: P::Receiver<u64>) -> Result<Vec<JoinHandle<Tally>>, Failure> {
     let mut halves = Vec::with_capacity(count);
     for _ in 1..count {
         halves.push(P::another(&rx).ok_or_else(|| Failure::new("one receiver only"))?);
@@ -80,10 +79,10 @@ fn spawn_receivers<P: Peer>(count: usize, rx: P::Receiver<u64>) -> Result<Vec<Jo
     Ok(halves.into_iter().map(|rx| tokio::spawn(receive(rx))).collect())
 }
 
-fn spawn_sender<P: Peer>(tx: P::Sender<u64>, share: std::ops::Range<u64>) -> JoinHandle<Result<(), Failure>> {
+fn spawn_sender<P: Line>(mut tx: P::Sender<u64>, share: std::ops::Range<u64>) -> JoinHandle<Result<(), Failure>> {
     tokio::spawn(async move {
         for value in share {
-            if P::send(&tx, value).await.outcome() != Outcome::Sent {
+            if P::send(&mut tx, value).await.outcome() != Outcome::Sent {
                 return Err(Failure::new(format!("the value {value} was not sent")));
             }
         }
