@@ -7,7 +7,7 @@ use crate::harness::allocation::counted;
 use crate::harness::{Cell, Failure, Load, Metric, Run, Scale, Unit};
 use crate::loads::resident::Residents;
 use crate::loads::runtimes;
-use crate::peers::{self, Payload, Peer, Token, Visitor};
+use crate::peers::{self, Numbered, Payload, Peer, Token, Visitor};
 
 pub(crate) fn load() -> Load {
     Load {

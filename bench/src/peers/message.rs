@@ -9,16 +9,34 @@ impl<T: Default + Clone + Send + Sync + Unpin + 'static> Message for T {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Payload<const N: usize>([u8; N]);
 
-impl<const N: usize> Payload<N> {
+/// A value that carries a number, by which it is known again.
+pub(crate) trait Numbered: Message + PartialEq {
+    fn numbered(number: u64) -> Self;
+    fn number(&self) -> u64;
+}
+
+impl Numbered for u64 {
     #[inline]
-    pub(crate) fn numbered(number: u64) -> Self {
+    fn numbered(number: u64) -> u64 {
+        number
+    }
+
+    #[inline]
+    fn number(&self) -> u64 {
+        *self
+    }
+}
+
+impl<const N: usize> Numbered for Payload<N> {
+    #[inline]
+    fn numbered(number: u64) -> Self {
         let mut payload = Payload::default();
         payload.0[..8].copy_from_slice(&number.to_le_bytes());
         payload
     }
 
     #[inline]
-    pub(crate) fn number(&self) -> u64 {
+    fn number(&self) -> u64 {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&self.0[..8]);
         u64::from_le_bytes(bytes)

@@ -38,7 +38,7 @@ pub(crate) use self::blocking::{each_blocking, BlockingPeer, BlockingVisitor};
 pub(crate) use self::line::{
     each_bounded, each_rendezvous, Bounded, BoundedVisitor, Line, Rendezvous, RendezvousVisitor,
 };
-pub(crate) use self::message::{Message, Payload};
+pub(crate) use self::message::{Message, Numbered, Payload};
 pub(crate) use self::own_timeout::{HasOwnTimeout, OwnTimeout};
 pub(crate) use self::reserve::{HasReserve, Reserving};
 pub(crate) use self::until_cancelled::{Cancelled, UntilCancelled, UntilCancelledOwned};
@@ -143,6 +143,8 @@ pub(crate) trait Peer: 'static {
 pub(crate) trait Token: Clone + Send + Sync + 'static {
     fn new() -> Self;
 
+    fn cancel(&self);
+
     fn limit<'a, F: Future + Send + 'a>(
         token: &'a Self,
         future: F,
@@ -157,6 +159,10 @@ pub(crate) trait Token: Clone + Send + Sync + 'static {
 impl Token for CancellationToken {
     fn new() -> Self {
         CancellationToken::new()
+    }
+
+    fn cancel(&self) {
+        CancellationToken::cancel(self);
     }
 
     #[inline]

@@ -124,6 +124,10 @@ impl Token for CancelToken {
         CancelToken::new()
     }
 
+    fn cancel(&self) {
+        CancelToken::cancel(self);
+    }
+
     fn limit<'a, F: Future + Send + 'a>(
         token: &'a Self,
         future: F,

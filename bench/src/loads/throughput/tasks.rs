@@ -7,9 +7,9 @@ use super::{Halves, Tally, Traffic};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
 use crate::loads::runtimes;
-use crate::peers::{self, Bounded, BoundedVisitor, Line, Outcome, Received, Sent};
+use crate::peers::{self, Bounded, BoundedVisitor, Line, Numbered, Outcome, Received, Sent};
 
-type MakeRuntime = fn() -> Result<Runtime, Failure>;
+pub(in crate::loads) type MakeRuntime = fn() -> Result<Runtime, Failure>;
 
 struct Cells {
     cells: Vec<Cell>,
@@ -32,24 +32,31 @@ impl BoundedVisitor for Cells {
                 if !traffic.pattern.fits(&halves) {
                     continue;
                 }
-                self.cells.push(Cell::new(traffic.title(place), P::NAME, move || run::<P>(traffic, runtime)));
+                self.cells.push(Cell::new(traffic.title(place), P::NAME, move || {
+                    run::<P, u64>(traffic, runtime, P::bounded)
+                }));
             }
         }
     }
 }
 
-fn run<P: Bounded>(traffic: Traffic, runtime: MakeRuntime) -> Run {
+/// Sends all values through a line of `halves`, on a runtime of its own.
+pub(in crate::loads) fn run<P: Line, T: Numbered>(
+    traffic: Traffic,
+    runtime: MakeRuntime,
+    halves: impl FnOnce(usize) -> (P::Sender<T>, P::Receiver<T>),
+) -> Run {
     let runtime = runtime()?;
     let (lap, received) = runtime.block_on(async {
-        let (tx, rx) = P::bounded::<u64>(traffic.capacity);
+        let (tx, rx) = halves(traffic.capacity);
         let watch = Stopwatch::start();
-        let receivers = spawn_receivers::<P>(traffic.pattern.receivers, rx)?;
+        let receivers = spawn_receivers::<P, T>(traffic.pattern.receivers, rx)?;
         let mut senders = Vec::with_capacity(traffic.pattern.senders);
         for sender in 1..traffic.pattern.senders {
             let tx = P::another_sender(&tx).ok_or_else(|| Failure::new("one sender only"))?;
-            senders.push(spawn_sender::<P>(tx, traffic.share(sender)));
+            senders.push(spawn_sender::<P, T>(tx, traffic.share(sender)));
         }
-        senders.push(spawn_sender::<P>(tx, traffic.share(0)));
+        senders.push(spawn_sender::<P, T>(tx, traffic.share(0)));
         for sender in senders {
             joined(sender).await??;
         }
@@ -63,26 +70,29 @@ fn run<P: Bounded>(traffic: Traffic, runtime: MakeRuntime) -> Run {
     Ok(vec![lap.each("a message", traffic.messages)])
 }
 
-fn spawn_receivers<P: Line>(count: usize, rx: P::Receiver<u64>) -> Result<Vec<JoinHandle<Tally>>, Failure> {
+fn spawn_receivers<P: Line, T: Numbered>(count: usize, rx: P::Receiver<T>) -> Result<Vec<JoinHandle<Tally>>, Failure> {
     let mut halves = Vec::with_capacity(count);
     for _ in 1..count {
         halves.push(P::another(&rx).ok_or_else(|| Failure::new("one receiver only"))?);
     }
     halves.push(rx);
-    let receive = |mut rx: P::Receiver<u64>| async move {
+    let receive = |mut rx: P::Receiver<T>| async move {
         let mut tally = Tally::default();
         while let Some(value) = P::recv(&mut rx).await.value() {
-            tally.add(value);
+            tally.add(value.number());
         }
         tally
     };
     Ok(halves.into_iter().map(|rx| tokio::spawn(receive(rx))).collect())
 }
 
-fn spawn_sender<P: Line>(mut tx: P::Sender<u64>, share: std::ops::Range<u64>) -> JoinHandle<Result<(), Failure>> {
+fn spawn_sender<P: Line, T: Numbered>(
+    mut tx: P::Sender<T>,
+    share: std::ops::Range<u64>,
+) -> JoinHandle<Result<(), Failure>> {
     tokio::spawn(async move {
         for value in share {
-            if P::send(&mut tx, value).await.outcome() != Outcome::Sent {
+            if P::send(&mut tx, T::numbered(value)).await.outcome() != Outcome::Sent {
                 return Err(Failure::new(format!("the value {value} was not sent")));
             }
         }

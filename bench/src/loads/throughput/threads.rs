@@ -33,7 +33,8 @@ impl BlockingVisitor for Cells {
     }
 }
 
-fn run<P: BlockingPeer>(traffic: Traffic) -> Run {
+/// Sends all values through a channel between threads.
+pub(in crate::loads) fn run<P: BlockingPeer>(traffic: Traffic) -> Run {
     let (tx, rx) = P::bounded::<u64>(traffic.capacity);
     let mut receivers = Vec::new();
     for _ in 1..traffic.pattern.receivers {
