@@ -19,8 +19,7 @@ pub(crate) fn load() -> Load {
                 receive that waits is sent a value and is dropped before it is polled again. `+reserve`: a place is \
                 waited for, and the value kept until then. A send that is given up must not be received.",
         hides: "values that are in the channel when it is dropped. Those that do not come back are dropped, not leaked. \
-                The sends leave out postage, crossfire-spsc and futures-channel (see `park_cancel`), of which the first \
-                two lose them as the others do; futures-channel waits before it takes a value. futures-intrusive gives \
+                The sends leave out postage, crossfire-spsc and futures-channel (see `park_cancel`). futures-intrusive gives \
                 them back by a `cancel` that safe code cannot call on a pinned send.",
         max_rounds: 1,
         cells,

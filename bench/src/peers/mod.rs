@@ -22,6 +22,8 @@ mod postage;
 mod reserve;
 mod standard;
 mod tachyonix;
+#[cfg(test)]
+mod tests;
 mod thingbuf;
 mod tidegate;
 mod tokio;
