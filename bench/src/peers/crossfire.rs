@@ -181,16 +181,6 @@ impl Line for CrossfireSpsc {
     }
 
     #[inline]
-    fn try_send<T: Message>(tx: &mut AsyncTx<spsc::Array<T>>, value: T) -> bool {
-        tx.try_send(value).is_ok()
-    }
-
-    #[inline]
-    fn try_recv<T: Message>(rx: &mut AsyncRx<spsc::Array<T>>) -> Option<T> {
-        rx.try_recv().ok()
-    }
-
-    #[inline]
     fn send<T: Message>(tx: &mut AsyncTx<spsc::Array<T>>, value: T) -> impl Future<Output: Sent<T>> + Send {
         tx.send(value)
     }
@@ -205,6 +195,16 @@ impl Bounded for CrossfireSpsc {
     fn bounded<T: Message>(capacity: usize) -> (AsyncTx<spsc::Array<T>>, AsyncRx<spsc::Array<T>>) {
         detect_machine();
         spsc::bounded_async(capacity)
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &mut AsyncTx<spsc::Array<T>>, value: T) -> bool {
+        tx.try_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut AsyncRx<spsc::Array<T>>) -> Option<T> {
+        rx.try_recv().ok()
     }
 }
 

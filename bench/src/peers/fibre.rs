@@ -70,16 +70,6 @@ impl Line for FibreRendezvous {
     }
 
     #[inline]
-    fn try_send<T: Message>(tx: &mut Self::Sender<T>, value: T) -> bool {
-        tx.try_send(value).is_ok()
-    }
-
-    #[inline]
-    fn try_recv<T: Message>(rx: &mut Self::Receiver<T>) -> Option<T> {
-        rx.try_recv().ok()
-    }
-
-    #[inline]
     fn send<T: Message>(tx: &mut Self::Sender<T>, value: T) -> impl Future<Output: Sent<T>> + Send {
         tx.send(value)
     }

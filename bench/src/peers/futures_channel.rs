@@ -33,16 +33,6 @@ impl Line for FuturesChannel {
     }
 
     #[inline]
-    fn try_send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
-        tx.try_send(value).is_ok()
-    }
-
-    #[inline]
-    fn try_recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
-        rx.try_recv().ok()
-    }
-
-    #[inline]
     fn send<T: Message>(tx: &mut Sender<T>, value: T) -> impl Future<Output: Sent<T>> + Send {
         Feed { tx, value: Some(value) }
     }
@@ -56,6 +46,16 @@ impl Line for FuturesChannel {
 impl Bounded for FuturesChannel {
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         channel(capacity.saturating_sub(1))
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
+        tx.try_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
+        rx.try_recv().ok()
     }
 }
 

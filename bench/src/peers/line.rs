@@ -35,9 +35,6 @@ pub(crate) trait Line: 'static {
     /// A second receiving half; `None` if there is one receiver only.
     fn another<T: Message>(rx: &Self::Receiver<T>) -> Option<Self::Receiver<T>>;
 
-    /// True: sent.
-    fn try_send<T: Message>(tx: &mut Self::Sender<T>, value: T) -> bool;
-    fn try_recv<T: Message>(rx: &mut Self::Receiver<T>) -> Option<T>;
     fn send<T: Message>(tx: &mut Self::Sender<T>, value: T) -> impl Future<Output: Sent<T>> + Send;
     fn recv<T: Message>(rx: &mut Self::Receiver<T>) -> impl Future<Output: Received<T>> + Send;
 
@@ -69,12 +66,17 @@ pub(crate) trait Line: 'static {
     }
 }
 
-/// A line with a buffer.
+/// A line with a buffer, of which one can ask without waiting.
 pub(crate) trait Bounded: Line {
     fn bounded<T: Message>(capacity: usize) -> (Self::Sender<T>, Self::Receiver<T>);
+
+    /// True: sent.
+    fn try_send<T: Message>(tx: &mut Self::Sender<T>, value: T) -> bool;
+    fn try_recv<T: Message>(rx: &mut Self::Receiver<T>) -> Option<T>;
 }
 
-/// A line without one: a send ends when a receive has the value.
+/// A line without one: a send ends when a receive has the value. It is not asked without waiting: futures-intrusive's
+/// `try_send` panics here.
 pub(crate) trait Rendezvous: Line {
     fn rendezvous<T: Message>() -> (Self::Sender<T>, Self::Receiver<T>);
 }
@@ -93,16 +95,6 @@ impl<P: Peer> Line for P {
 
     fn another<T: Message>(rx: &P::Receiver<T>) -> Option<P::Receiver<T>> {
         P::another(rx)
-    }
-
-    #[inline]
-    fn try_send<T: Message>(tx: &mut P::Sender<T>, value: T) -> bool {
-        P::try_send(tx, value)
-    }
-
-    #[inline]
-    fn try_recv<T: Message>(rx: &mut P::Receiver<T>) -> Option<T> {
-        P::try_recv(rx)
     }
 
     #[inline]
@@ -150,6 +142,16 @@ impl<P: Peer> Line for P {
 impl<P: Peer> Bounded for P {
     fn bounded<T: Message>(capacity: usize) -> (P::Sender<T>, P::Receiver<T>) {
         P::bounded(capacity)
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &mut P::Sender<T>, value: T) -> bool {
+        P::try_send(tx, value)
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut P::Receiver<T>) -> Option<T> {
+        P::try_recv(rx)
     }
 }
 

@@ -29,16 +29,6 @@ impl Line for Postage {
     }
 
     #[inline]
-    fn try_send<T: Message>(tx: &mut mpsc::Sender<T>, value: T) -> bool {
-        tx.try_send(value).is_ok()
-    }
-
-    #[inline]
-    fn try_recv<T: Message>(rx: &mut mpsc::Receiver<T>) -> Option<T> {
-        rx.try_recv().ok()
-    }
-
-    #[inline]
     fn send<T: Message>(tx: &mut mpsc::Sender<T>, value: T) -> impl Future<Output: Sent<T>> + Send {
         tx.send(value)
     }
@@ -52,6 +42,16 @@ impl Line for Postage {
 impl Bounded for Postage {
     fn bounded<T: Message>(capacity: usize) -> (mpsc::Sender<T>, mpsc::Receiver<T>) {
         mpsc::channel(capacity)
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &mut mpsc::Sender<T>, value: T) -> bool {
+        tx.try_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut mpsc::Receiver<T>) -> Option<T> {
+        rx.try_recv().ok()
     }
 }
 
@@ -75,16 +75,6 @@ impl Line for PostageDispatch {
     }
 
     #[inline]
-    fn try_send<T: Message>(tx: &mut dispatch::Sender<T>, value: T) -> bool {
-        tx.try_send(value).is_ok()
-    }
-
-    #[inline]
-    fn try_recv<T: Message>(rx: &mut dispatch::Receiver<T>) -> Option<T> {
-        rx.try_recv().ok()
-    }
-
-    #[inline]
     fn send<T: Message>(tx: &mut dispatch::Sender<T>, value: T) -> impl Future<Output: Sent<T>> + Send {
         tx.send(value)
     }
@@ -98,6 +88,16 @@ impl Line for PostageDispatch {
 impl Bounded for PostageDispatch {
     fn bounded<T: Message>(capacity: usize) -> (dispatch::Sender<T>, dispatch::Receiver<T>) {
         dispatch::channel(capacity)
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &mut dispatch::Sender<T>, value: T) -> bool {
+        tx.try_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut dispatch::Receiver<T>) -> Option<T> {
+        rx.try_recv().ok()
     }
 }
 
