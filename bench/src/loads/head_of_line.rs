@@ -38,7 +38,7 @@ struct Cells {
 }
 
 fn cells(scale: Scale) -> Vec<Cell> {
-    let parked: &[usize] = scale.pick(&[0, 32_768], &[0, 32_768, 131_072]);
+    let parked: &[usize] = scale.pick(&[0, 8_192], &[0, 32_768, 131_072]);
     let mut all = Cells { cells: Vec::new(), parked };
     peers::each(&mut all);
     all.add::<Tidegate, _>("tidegate+own_sleep", || tidegate_wait::timer::sleep(LIMIT));

@@ -27,7 +27,6 @@ pub(crate) fn load() -> Load {
     }
 }
 
-const AHEAD: [usize; 4] = [0, 1_024, 32_768, 131_072];
 /// A multiple of this many operations is measured, until the time is up.
 const BATCH: usize = 64;
 
@@ -45,7 +44,8 @@ fn cells(scale: Scale) -> Vec<Cell> {
 impl Visitor for Cells {
     fn visit<P: Peer>(&mut self) {
         let span = Duration::from_millis(self.scale.pick(2, 10));
-        for ahead in AHEAD {
+        let ahead: &[usize] = self.scale.pick(&[0, 1_024, 8_192], &[0, 1_024, 32_768, 131_072]);
+        for &ahead in ahead {
             let case = format!("park and drop one send, {ahead} parked ahead");
             self.cells.push(Cell::new(case, P::NAME, move || one::<P>(ahead, span)));
         }
