@@ -7,6 +7,9 @@ use crate::peers;
 /// The lock file this program was built with.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
+/// The line of this program in it.
+const OWN: &str = concat!("name = \"", env!("CARGO_PKG_NAME"), "\"");
+
 #[derive(Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
@@ -48,8 +51,13 @@ fn operating_system() -> String {
     format!("{} {}", std::env::consts::OS, release.trim()).trim().to_owned()
 }
 
-/// The first version of `name` in a lock file.
+/// The version of `name` in a lock file; where there are several, the one that this program depends on.
 fn locked_version<'l>(lock: &'l str, name: &str) -> Option<&'l str> {
+    let own = lock.lines().skip_while(|line| *line != OWN).take_while(|line| !line.is_empty());
+    let prefix = format!(" \"{name} ");
+    if let Some(version) = own.filter_map(|line| line.strip_prefix(&prefix)?.strip_suffix("\",")).next() {
+        return Some(version);
+    }
     let name = format!("name = \"{name}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
     lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')
@@ -64,6 +72,16 @@ mod tests {
         let lock = "[[package]]\nname = \"kanal\"\nversion = \"0.1.1\"\n\n[[package]]\nname = \"tokio\"\nversion = \"1.54.1\"\n";
         assert_eq!(locked_version(lock, "tokio"), Some("1.54.1"));
         assert_eq!(locked_version(lock, "toki"), None);
+    }
+
+    #[test]
+    fn of_two_versions_ours_counts() {
+        let package = |name: &str, rest: &str| format!("[[package]]\nname = \"{name}\"\n{rest}\n\n");
+        let lock = package("flume", "version = \"0.10.14\"")
+            + &package("flume", "version = \"0.12.0\"")
+            + &package("glommio", "dependencies = [\n \"flume 0.10.14\",\n]")
+            + &package("tidegate-bench", "dependencies = [\n \"csv\",\n \"flume 0.12.0\",\n]");
+        assert_eq!(locked_version(&lock, "flume"), Some("0.12.0"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ const NAME: &str = "tidegate+own_runtime";
 
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
     let cases: &[(usize, usize)] =
-        scale.pick(&[(0, TIMED), (32_768, TIMED)], &[(0, TIMED), (32_768, TIMED), (131_072, TIMED), (131_072, 16_384)]);
+        scale.pick(&[(0, TIMED), (8_192, TIMED)], &[(0, TIMED), (32_768, TIMED), (131_072, TIMED), (131_072, 16_384)]);
     let cell = |&(parked, timed): &(usize, usize)| {
         let case = format!("{parked} parked ahead of {} sends of 100 ms", thousands(timed));
         Cell::new(case, NAME, move || run(parked, timed))

@@ -7,25 +7,26 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use crate::harness::allocation::counted;
-use crate::harness::statistics::SEED;
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Load, Metric, Run, Scale, Unit};
-use crate::loads::resident::{Order, Residents};
+use crate::loads::full::{full, take_first};
+use crate::loads::resident::Residents;
 use crate::peers::{self, Peer, Visitor};
 
 pub(crate) fn load() -> Load {
     Load {
         name: "park_cancel",
-        shows: "one send that parks on a full channel and is dropped, with a number of sends parked ahead; and the drop \
-                of many parked sends, the oldest first, the newest first, in random order. One thread, a waker that does \
-                nothing.",
-        hides: "real wakers (a task's costs two atomic operations more), wakes, contention.",
+        shows:
+            "one send that parks on a full channel and is dropped, with a number of sends parked ahead. One thread, a \
+                waker that does nothing.",
+        hides: "real wakers (a task's costs two atomic operations more), wakes, contention. Left out: postage and \
+                crossfire-spsc, on one half of which one send waits, and futures-channel, each new sender of which may \
+                send once.",
         max_rounds: 9,
         cells,
     }
 }
 
-const AHEAD: [usize; 4] = [0, 1_024, 32_768, 131_072];
 /// A multiple of this many operations is measured, until the time is up.
 const BATCH: usize = 64;
 
@@ -43,25 +44,17 @@ fn cells(scale: Scale) -> Vec<Cell> {
 impl Visitor for Cells {
     fn visit<P: Peer>(&mut self) {
         let span = Duration::from_millis(self.scale.pick(2, 10));
-        for ahead in AHEAD {
+        let ahead: &[usize] = self.scale.pick(&[0, 1_024, 8_192], &[0, 1_024, 32_768, 131_072]);
+        for &ahead in ahead {
             let case = format!("park and drop one send, {ahead} parked ahead");
             self.cells.push(Cell::new(case, P::NAME, move || one::<P>(ahead, span)));
-        }
-        let many = self.scale.pick(4_096, 32_768);
-        for (order, title) in [(Order::Oldest, "oldest"), (Order::Newest, "newest"), (Order::Random, "random")] {
-            let case = match order {
-                Order::Random => format!("drop {many} parked sends in random order"),
-                _ => format!("drop {many} parked sends, {title} first"),
-            };
-            self.cells.push(Cell::new(case, P::NAME, move || mass::<P>(many, order)));
         }
     }
 }
 
 /// Parks `ahead` sends on a full channel, then parks and drops one send again and again for `span`.
 fn one<P: Peer>(ahead: usize, span: Duration) -> Run {
-    let (tx, mut rx) = P::bounded::<u64>(1);
-    fill::<P>(&tx)?;
+    let (tx, mut rx) = full::<P>()?;
     let mut residents = Residents::new(ahead);
     let parked = residents.park(|number| P::send(&tx, number as u64 + 1));
     Failure::unless_equal("sends parked", parked, ahead)?;
@@ -86,7 +79,7 @@ fn one<P: Peer>(ahead: usize, span: Duration) -> Run {
 /// Takes the value in the channel, and those of parked sends as far as the peer hands them over: a peer that searches for
 /// what is dropped has nothing left to search through.
 fn drain<P: Peer>(rx: &mut P::Receiver<u64>) -> Result<(), Failure> {
-    Failure::unless_equal("the value in the channel", P::try_recv(rx).unwrap_or(u64::MAX), 0)?;
+    take_first::<P>(rx)?;
     while let Some(value) = P::try_recv(rx) {
         if value == u64::MAX {
             return Err(Failure::new("the value of a dropped send was received"));
@@ -103,29 +96,4 @@ fn park_and_drop<P: Peer>(tx: &P::Sender<u64>, times: usize) -> Result<(), Failu
         ready += usize::from(black_box(send.as_mut().poll(&mut cx)).is_ready());
     }
     Failure::unless_equal("sends that a full channel took", ready, 0)
-}
-
-/// Parks `many` sends, drops them in `order`; then the channel must be as it was.
-fn mass<P: Peer>(many: usize, order: Order) -> Run {
-    let (tx, mut rx) = P::bounded::<u64>(1);
-    fill::<P>(&tx)?;
-    let mut residents = Residents::new(many);
-    let parked = residents.park(|number| P::send(&tx, number as u64 + 1));
-    Failure::unless_equal("sends parked", parked, many)?;
-    residents.arrange(order, SEED);
-    let watch = Stopwatch::start();
-    residents.cancel();
-    let lap = watch.stop();
-    Failure::unless_equal("the value in the channel", P::try_recv(&mut rx).unwrap_or(u64::MAX), 0)?;
-    match P::try_recv(&mut rx) {
-        None => Ok(vec![lap.each("drop", residents.len())]),
-        Some(value) => Err(Failure::new(format!("the value {value} of a dropped send was received"))),
-    }
-}
-
-fn fill<P: Peer>(tx: &P::Sender<u64>) -> Result<(), Failure> {
-    match P::try_send(tx, 0) {
-        true => Ok(()),
-        false => Err(Failure::new("an empty channel refused a value")),
-    }
 }

@@ -8,7 +8,7 @@ use crate::harness::statistics::percentile;
 use crate::harness::stopwatch::{Lap, Stopwatch};
 use crate::harness::{Cell, Failure, Load, Run, Scale};
 use crate::loads::runtimes;
-use crate::peers::{self, Outcome, Peer, Received, Sent, Token, Visitor};
+use crate::peers::{self, Bounded, BoundedVisitor, Line, Outcome, Received, Sent, Token};
 
 pub(crate) fn load() -> Load {
     Load {
@@ -42,12 +42,12 @@ struct Cells {
 
 fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), rounds: scale.pick(5_000, 50_000) };
-    peers::each(&mut all);
+    peers::each_bounded(&mut all);
     all.cells
 }
 
-impl Visitor for Cells {
-    fn visit<P: Peer>(&mut self) {
+impl BoundedVisitor for Cells {
+    fn visit<P: Bounded>(&mut self) {
         let places: [(&str, MakeRuntime); 2] =
             [("same thread", runtimes::current_thread), ("two workers", runtimes::two_workers)];
         let ways = [("plain", Way::Plain), ("1 s limits", Way::Timed), ("live token", Way::Cancellable)];
@@ -61,7 +61,7 @@ impl Visitor for Cells {
     }
 }
 
-fn run<P: Peer>(way: Way, rounds: usize, runtime: MakeRuntime) -> Run {
+fn run<P: Bounded>(way: Way, rounds: usize, runtime: MakeRuntime) -> Run {
     let runtime = runtime()?;
     let (lap, _) = runtime.block_on(game::<P>(way, rounds, false))?;
     let (_, times) = runtime.block_on(game::<P>(way, rounds / 4, true))?;
@@ -69,7 +69,7 @@ fn run<P: Peer>(way: Way, rounds: usize, runtime: MakeRuntime) -> Run {
 }
 
 /// Plays `rounds`; gives each one's time if it is `timed`.
-async fn game<P: Peer>(way: Way, rounds: usize, timed: bool) -> Result<(Lap, Vec<f64>), Failure> {
+async fn game<P: Bounded>(way: Way, rounds: usize, timed: bool) -> Result<(Lap, Vec<f64>), Failure> {
     let (ping_tx, ping_rx) = P::bounded::<u64>(1);
     let (pong_tx, pong_rx) = P::bounded::<u64>(1);
     let token = P::Token::new();
@@ -83,18 +83,18 @@ async fn game<P: Peer>(way: Way, rounds: usize, timed: bool) -> Result<(Lap, Vec
 }
 
 /// One player's halves.
-struct End<P: Peer> {
+struct End<P: Line> {
     tx: P::Sender<u64>,
     rx: P::Receiver<u64>,
     token: P::Token,
 }
 
-impl<P: Peer> End<P> {
-    async fn send(&self, way: Way, value: u64) -> bool {
+impl<P: Line> End<P> {
+    async fn send(&mut self, way: Way, value: u64) -> bool {
         let outcome = match way {
-            Way::Plain => P::send(&self.tx, value).await.outcome(),
-            Way::Timed => P::send_within(&self.tx, value, LIMIT).await.outcome(),
-            Way::Cancellable => P::send_until(&self.tx, value, &self.token).await.outcome(),
+            Way::Plain => P::send(&mut self.tx, value).await.outcome(),
+            Way::Timed => P::send_within(&mut self.tx, value, LIMIT).await.outcome(),
+            Way::Cancellable => P::send_until(&mut self.tx, value, &self.token).await.outcome(),
         };
         outcome == Outcome::Sent
     }
@@ -108,7 +108,7 @@ impl<P: Peer> End<P> {
     }
 }
 
-async fn serve<P: Peer>(way: Way, mut end: End<P>, rounds: usize, timed: bool) -> Result<(Lap, Vec<f64>), Failure> {
+async fn serve<P: Line>(way: Way, mut end: End<P>, rounds: usize, timed: bool) -> Result<(Lap, Vec<f64>), Failure> {
     let mut times = Vec::with_capacity(if timed { rounds } else { 0 });
     let watch = Stopwatch::start();
     let mut last = Instant::now();
@@ -125,7 +125,7 @@ async fn serve<P: Peer>(way: Way, mut end: End<P>, rounds: usize, timed: bool) -
     Ok((watch.stop(), times))
 }
 
-async fn echo<P: Peer>(way: Way, mut end: End<P>) -> usize {
+async fn echo<P: Line>(way: Way, mut end: End<P>) -> usize {
     let mut echoed = 0;
     while let Some(value) = end.recv(way).await {
         if !end.send(way, value).await {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::harness::stopwatch::{Lap, Stopwatch};
 use crate::harness::{Cell, Failure, Load, Run, Scale};
 use crate::loads::{hooks, runtimes};
-use crate::peers::{self, Outcome, Peer, Received, Sent, Tidegate, Token, Visitor};
+use crate::peers::{self, Bounded, BoundedVisitor, Outcome, Peer, Received, Sent, Tidegate, Token, Visitor};
 
 pub(crate) fn load() -> Load {
     Load {
@@ -54,7 +54,7 @@ struct Cells {
 
 fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), messages: scale.pick(20_000, 100_000), ways: &Way::ALL };
-    peers::each(&mut all);
+    peers::each_bounded(&mut all);
     all.add::<Tidegate>("tidegate+hooks", |work| hooks::inside(work));
     all.ways = &[Way::Limit];
     peers::each_own_timeout(&mut all);
@@ -64,6 +64,13 @@ fn cells(scale: Scale) -> Vec<Cell> {
 /// Runs a run somewhere.
 type Inside = fn(&dyn Fn() -> Run) -> Run;
 
+impl BoundedVisitor for Cells {
+    fn visit<P: Bounded>(&mut self) {
+        self.add::<P>(P::NAME, |work| work());
+    }
+}
+
+/// The variants of peers.
 impl Visitor for Cells {
     fn visit<P: Peer>(&mut self) {
         self.add::<P>(P::NAME, |work| work());
@@ -71,7 +78,7 @@ impl Visitor for Cells {
 }
 
 impl Cells {
-    fn add<P: Peer>(&mut self, name: &'static str, inside: Inside) {
+    fn add<P: Bounded>(&mut self, name: &'static str, inside: Inside) {
         let messages = self.messages;
         for &way in self.ways {
             for capacity in CAPACITIES {
@@ -83,7 +90,7 @@ impl Cells {
     }
 }
 
-fn run<P: Peer>(way: Way, capacity: usize, messages: usize) -> Run {
+fn run<P: Bounded>(way: Way, capacity: usize, messages: usize) -> Run {
     let runtime = runtimes::current_thread()?;
     let (lap, sum) = runtime.block_on(async {
         match way {
@@ -101,12 +108,12 @@ fn run<P: Peer>(way: Way, capacity: usize, messages: usize) -> Run {
 /// The time, and the sum of what was received.
 type Measured = Result<(Lap, u64), Failure>;
 
-fn tries<P: Peer>(capacity: usize, messages: usize) -> Measured {
-    let (tx, mut rx) = P::bounded::<u64>(capacity);
+fn tries<P: Bounded>(capacity: usize, messages: usize) -> Measured {
+    let (mut tx, mut rx) = P::bounded::<u64>(capacity);
     let mut sum = 0;
     let watch = Stopwatch::start();
     for value in 0..messages as u64 {
-        if !P::try_send(&tx, value) {
+        if !P::try_send(&mut tx, value) {
             return Err(Failure::new("try_send refused though there was room"));
         }
         sum += P::try_recv(&mut rx).ok_or_else(nothing_came)?;
@@ -114,35 +121,35 @@ fn tries<P: Peer>(capacity: usize, messages: usize) -> Measured {
     Ok((watch.stop(), sum))
 }
 
-async fn awaits<P: Peer>(capacity: usize, messages: usize) -> Measured {
-    let (tx, mut rx) = P::bounded::<u64>(capacity);
+async fn awaits<P: Bounded>(capacity: usize, messages: usize) -> Measured {
+    let (mut tx, mut rx) = P::bounded::<u64>(capacity);
     let mut sum = 0;
     let watch = Stopwatch::start();
     for value in 0..messages as u64 {
-        sent(P::send(&tx, value)).await?;
+        sent(P::send(&mut tx, value)).await?;
         sum += P::recv(&mut rx).await.value().ok_or_else(nothing_came)?;
     }
     Ok((watch.stop(), sum))
 }
 
-async fn limited<P: Peer>(capacity: usize, messages: usize) -> Measured {
-    let (tx, mut rx) = P::bounded::<u64>(capacity);
+async fn limited<P: Bounded>(capacity: usize, messages: usize) -> Measured {
+    let (mut tx, mut rx) = P::bounded::<u64>(capacity);
     let mut sum = 0;
     let watch = Stopwatch::start();
     for value in 0..messages as u64 {
-        sent(P::send_within(&tx, value, LIMIT)).await?;
+        sent(P::send_within(&mut tx, value, LIMIT)).await?;
         sum += P::recv_within(&mut rx, LIMIT).await.value().ok_or_else(nothing_came)?;
     }
     Ok((watch.stop(), sum))
 }
 
-async fn with_token<P: Peer>(capacity: usize, messages: usize) -> Measured {
-    let (tx, mut rx) = P::bounded::<u64>(capacity);
+async fn with_token<P: Bounded>(capacity: usize, messages: usize) -> Measured {
+    let (mut tx, mut rx) = P::bounded::<u64>(capacity);
     let token = P::Token::new();
     let mut sum = 0;
     let watch = Stopwatch::start();
     for value in 0..messages as u64 {
-        sent(P::send_until(&tx, value, &token)).await?;
+        sent(P::send_until(&mut tx, value, &token)).await?;
         sum += P::recv_until(&mut rx, &token).await.value().ok_or_else(nothing_came)?;
     }
     Ok((watch.stop(), sum))

@@ -39,6 +39,35 @@ impl<F: Future> Residents<F> {
         pending
     }
 
+    /// Polls all that are left, and drops those that end; `end` is told the place and the output. Returns how many are
+    /// pending still.
+    pub(crate) fn poll(&mut self, mut end: impl FnMut(usize, F::Output)) -> usize {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut pending = 0;
+        for (number, place) in self.places.iter_mut().enumerate() {
+            match place.as_mut().as_pin_mut().map(|future| future.poll(&mut cx)) {
+                Some(Poll::Ready(output)) => {
+                    place.set(None);
+                    end(number, output);
+                }
+                Some(Poll::Pending) => pending += 1,
+                None => {}
+            }
+        }
+        pending
+    }
+
+    /// Polls one after the other until one ends: with peers that serve in order, the first.
+    pub(crate) fn poll_until_one_ends(&mut self, end: impl FnOnce(F::Output)) {
+        let mut cx = Context::from_waker(Waker::noop());
+        for place in &mut self.places {
+            if let Some(Poll::Ready(output)) = place.as_mut().as_pin_mut().map(|future| future.poll(&mut cx)) {
+                place.set(None);
+                return end(output);
+            }
+        }
+    }
+
     /// Puts the places in the order in which [`cancel`](Residents::cancel) goes through them.
     pub(crate) fn arrange(&mut self, order: Order, seed: u64) {
         match order {
@@ -54,5 +83,29 @@ impl<F: Future> Residents<F> {
         for place in &mut self.places {
             place.set(None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::future::poll_fn;
+
+    use super::*;
+
+    #[test]
+    fn what_has_ended_is_told_once() {
+        let open = Cell::new(false);
+        let mut residents = Residents::new(3);
+        let gate = |number| {
+            let open = &open;
+            poll_fn(move |_| if open.get() || number == 1 { Poll::Ready(number) } else { Poll::Pending })
+        };
+        assert_eq!(residents.park(|number| gate(number + 2)), 3);
+        open.set(true);
+        let mut ended = Vec::new();
+        assert_eq!(residents.poll(|place, number| ended.push((place, number))), 0);
+        assert_eq!(residents.poll(|place, number| ended.push((place, number))), 0);
+        assert_eq!(ended, [(0, 2), (1, 3), (2, 4)]);
     }
 }

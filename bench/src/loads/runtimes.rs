@@ -12,6 +12,11 @@ pub(crate) fn two_workers() -> Result<Runtime, Failure> {
     built(Builder::new_multi_thread().worker_threads(2).enable_time())
 }
 
+/// More workers than this machine has cores, on most machines.
+pub(crate) fn sixteen_workers() -> Result<Runtime, Failure> {
+    built(Builder::new_multi_thread().worker_threads(16).enable_time())
+}
+
 fn built(builder: &mut Builder) -> Result<Runtime, Failure> {
     builder.build().map_err(|error| Failure::new(format!("no runtime: {error}")))
 }

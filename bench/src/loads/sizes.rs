@@ -7,7 +7,7 @@ use crate::harness::allocation::counted;
 use crate::harness::{Cell, Failure, Load, Metric, Run, Scale, Unit};
 use crate::loads::resident::Residents;
 use crate::loads::runtimes;
-use crate::peers::{self, Peer, Token, Visitor};
+use crate::peers::{self, Numbered, Payload, Peer, Token, Visitor};
 
 pub(crate) fn load() -> Load {
     Load {
@@ -65,9 +65,9 @@ fn borrowed<P: Peer, const N: usize>() -> Run {
     // Tokio's timers look for their runtime when they are made.
     let runtime = runtimes::current_thread()?;
     let _entered = runtime.enter();
-    let (tx, mut rx) = P::bounded::<[u8; N]>(1);
+    let (tx, mut rx) = P::bounded::<Payload<N>>(1);
     let token = P::Token::new();
-    let value = [0; N];
+    let value = Payload::<N>::default();
     Ok(vec![
         bytes("send", P::send(&tx, value)),
         bytes("+timeout", P::send_within(&tx, value, LIMIT)),
@@ -82,9 +82,9 @@ fn borrowed<P: Peer, const N: usize>() -> Run {
 fn owned<P: Peer, const N: usize>() -> Run {
     let runtime = runtimes::current_thread()?;
     let _entered = runtime.enter();
-    let (tx, rx) = P::bounded::<[u8; N]>(1);
+    let (tx, rx) = P::bounded::<Payload<N>>(1);
     let token = P::Token::new();
-    let value = [0; N];
+    let value = Payload::<N>::default();
     Ok(vec![
         bytes("send", P::send_owned(tx.clone(), value)),
         bytes("+timeout", P::send_within_owned(tx.clone(), value, LIMIT)),
@@ -95,17 +95,17 @@ fn owned<P: Peer, const N: usize>() -> Run {
 }
 
 fn heap<P: Peer, const N: usize>() -> Run {
-    let (tx, mut rx) = P::bounded::<[u8; N]>(1);
-    if !P::try_send(&tx, [0; N]) {
+    let (tx, mut rx) = P::bounded::<Payload<N>>(1);
+    if !P::try_send(&tx, Payload::default()) {
         return Err(Failure::new("an empty channel refused a value"));
     }
     let mut residents = Residents::new(PARKED);
-    residents.park(|_| P::send(&tx, [1; N]));
+    residents.park(|_| P::send(&tx, Payload::numbered(1)));
     residents.cancel();
-    let (parked, allocated) = counted(|| residents.park(|_| P::send(&tx, [1; N])));
+    let (parked, allocated) = counted(|| residents.park(|_| P::send(&tx, Payload::numbered(1))));
     Failure::unless_equal("sends parked", parked, PARKED)?;
     residents.cancel();
-    if P::try_recv(&mut rx) != Some([0; N]) {
+    if P::try_recv(&mut rx) != Some(Payload::default()) {
         return Err(Failure::new("the value in the channel was lost"));
     }
     let each = |total: u64| total as f64 / PARKED as f64;

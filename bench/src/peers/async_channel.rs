@@ -49,6 +49,7 @@ impl Peer for AsyncChannel {
 
 impl BlockingPeer for AsyncChannel {
     const NAME: &'static str = <AsyncChannel as Peer>::NAME;
+    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;

@@ -1,14 +1,16 @@
-//! crossfire's MPMC flavor: a lock-free ring with weak wakers.
+//! crossfire's flavors: lock-free rings with weak wakers; mpmc, mpsc, and spsc, which has one half of each.
 
 use std::future::Future;
 use std::sync::Once;
 use std::time::Duration;
 
 use crossfire::mpmc::{self, Array};
-use crossfire::{MAsyncRx, MAsyncTx, MRx, MTx, RecvError, SendError, SendTimeoutError};
+use crossfire::{
+    mpsc, spsc, AsyncRx, AsyncTx, MAsyncRx, MAsyncTx, MRx, MTx, RecvError, Rx, SendError, SendTimeoutError,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, HasOwnTimeout, Message, Peer, Received, RecvFailure, SendFailure, Sent};
+use super::{BlockingPeer, Bounded, HasOwnTimeout, Line, Message, Peer, Received, RecvFailure, SendFailure, Sent};
 
 #[derive(Debug)]
 pub(crate) struct Crossfire;
@@ -66,6 +68,7 @@ impl HasOwnTimeout for Crossfire {
 
 impl BlockingPeer for Crossfire {
     const NAME: &'static str = <Crossfire as Peer>::NAME;
+    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = MTx<Array<T>>;
     type Receiver<T: Message> = MRx<Array<T>>;
@@ -87,6 +90,121 @@ impl BlockingPeer for Crossfire {
     #[inline]
     fn recv<T: Message>(rx: &mut MRx<Array<T>>) -> Option<T> {
         rx.recv().ok()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct CrossfireMpsc;
+
+impl Peer for CrossfireMpsc {
+    const NAME: &'static str = "crossfire-mpsc";
+    const CRATE: &'static str = "crossfire";
+
+    type Sender<T: Message> = MAsyncTx<mpsc::Array<T>>;
+    type Receiver<T: Message> = AsyncRx<mpsc::Array<T>>;
+    type Token = CancellationToken;
+
+    fn bounded<T: Message>(capacity: usize) -> (MAsyncTx<mpsc::Array<T>>, AsyncRx<mpsc::Array<T>>) {
+        detect_machine();
+        mpsc::bounded_async(capacity)
+    }
+
+    fn another<T: Message>(_: &AsyncRx<mpsc::Array<T>>) -> Option<AsyncRx<mpsc::Array<T>>> {
+        None
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &MAsyncTx<mpsc::Array<T>>, value: T) -> bool {
+        tx.try_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut AsyncRx<mpsc::Array<T>>) -> Option<T> {
+        rx.try_recv().ok()
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &MAsyncTx<mpsc::Array<T>>, value: T) -> impl Future<Output: Sent<T>> + Send {
+        tx.send(value)
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut AsyncRx<mpsc::Array<T>>) -> impl Future<Output: Received<T>> + Send {
+        rx.recv()
+    }
+}
+
+impl BlockingPeer for CrossfireMpsc {
+    const NAME: &'static str = <CrossfireMpsc as Peer>::NAME;
+    const HAS_RENDEZVOUS: bool = false;
+
+    type Sender<T: Message> = MTx<mpsc::Array<T>>;
+    type Receiver<T: Message> = Rx<mpsc::Array<T>>;
+
+    fn bounded<T: Message>(capacity: usize) -> (MTx<mpsc::Array<T>>, Rx<mpsc::Array<T>>) {
+        detect_machine();
+        mpsc::bounded_blocking(capacity)
+    }
+
+    fn another<T: Message>(_: &Rx<mpsc::Array<T>>) -> Option<Rx<mpsc::Array<T>>> {
+        None
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &MTx<mpsc::Array<T>>, value: T) -> bool {
+        tx.send(value).is_ok()
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut Rx<mpsc::Array<T>>) -> Option<T> {
+        rx.recv().ok()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct CrossfireSpsc;
+
+impl Line for CrossfireSpsc {
+    const NAME: &'static str = "crossfire-spsc";
+    const CRATE: &'static str = "crossfire";
+
+    type Sender<T: Message> = AsyncTx<spsc::Array<T>>;
+    type Receiver<T: Message> = AsyncRx<spsc::Array<T>>;
+    type Token = CancellationToken;
+
+    fn another_sender<T: Message>(_: &AsyncTx<spsc::Array<T>>) -> Option<AsyncTx<spsc::Array<T>>> {
+        None
+    }
+
+    fn another<T: Message>(_: &AsyncRx<spsc::Array<T>>) -> Option<AsyncRx<spsc::Array<T>>> {
+        None
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &mut AsyncTx<spsc::Array<T>>, value: T) -> impl Future<Output: Sent<T>> + Send {
+        tx.send(value)
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut AsyncRx<spsc::Array<T>>) -> impl Future<Output: Received<T>> + Send {
+        rx.recv()
+    }
+}
+
+impl Bounded for CrossfireSpsc {
+    fn bounded<T: Message>(capacity: usize) -> (AsyncTx<spsc::Array<T>>, AsyncRx<spsc::Array<T>>) {
+        detect_machine();
+        spsc::bounded_async(capacity)
+    }
+
+    #[inline]
+    fn try_send<T: Message>(tx: &mut AsyncTx<spsc::Array<T>>, value: T) -> bool {
+        tx.try_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut AsyncRx<spsc::Array<T>>) -> Option<T> {
+        rx.try_recv().ok()
     }
 }
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use flume::{bounded, Receiver, RecvError, SendError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Message, Peer, Received, RecvFailure, SendFailure, Sent};
+use super::{BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
 
 #[derive(Debug)]
 pub(crate) struct Flume;
@@ -55,8 +55,15 @@ impl Peer for Flume {
     }
 }
 
+impl Rendezvous for Flume {
+    fn rendezvous<T: Message>() -> (Sender<T>, Receiver<T>) {
+        bounded(0)
+    }
+}
+
 impl BlockingPeer for Flume {
     const NAME: &'static str = <Flume as Peer>::NAME;
+    const HAS_RENDEZVOUS: bool = true;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;

@@ -5,7 +5,7 @@ use std::future::Future;
 use kanal::{bounded, bounded_async, AsyncReceiver, AsyncSender, ReceiveError, Receiver, SendError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Message, Peer, Received, RecvFailure, SendFailure, Sent};
+use super::{BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
 
 #[derive(Debug)]
 pub(crate) struct Kanal;
@@ -47,8 +47,15 @@ impl Peer for Kanal {
     }
 }
 
+impl Rendezvous for Kanal {
+    fn rendezvous<T: Message>() -> (AsyncSender<T>, AsyncReceiver<T>) {
+        bounded_async(0)
+    }
+}
+
 impl BlockingPeer for Kanal {
     const NAME: &'static str = <Kanal as Peer>::NAME;
+    const HAS_RENDEZVOUS: bool = true;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;

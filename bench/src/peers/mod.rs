@@ -5,11 +5,26 @@
 //! `tokio::time::timeout` around the operation, a token is [`UntilCancelled`].
 
 mod async_channel;
+mod asyncband;
 mod blocking;
+mod crossbeam;
 mod crossfire;
+mod fibre;
 mod flume;
+mod futures_channel;
+mod futures_intrusive;
 mod kanal;
+mod line;
+mod loole;
+mod message;
 mod own_timeout;
+mod postage;
+mod reserve;
+mod standard;
+mod tachyonix;
+#[cfg(test)]
+mod tests;
+mod thingbuf;
 mod tidegate;
 mod tokio;
 mod until_cancelled;
@@ -21,18 +36,22 @@ use ::tokio::time::error::Elapsed;
 use ::tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::blocking::BlockingPeer;
-pub(crate) use self::own_timeout::{HasOwnTimeout, OwnTimeout};
-pub(crate) use self::until_cancelled::{Cancelled, UntilCancelled, UntilCancelledOwned};
-pub(crate) use self::{
-    async_channel::AsyncChannel, crossfire::Crossfire, flume::Flume, kanal::Kanal, tidegate::Tidegate, tokio::Tokio,
+pub(crate) use self::blocking::{each_blocking, BlockingPeer, BlockingVisitor};
+pub(crate) use self::line::{
+    each_bounded, each_rendezvous, Bounded, BoundedVisitor, Line, Rendezvous, RendezvousVisitor,
 };
+pub(crate) use self::message::{Message, Numbered, Payload};
+pub(crate) use self::own_timeout::{HasOwnTimeout, OwnTimeout};
+pub(crate) use self::reserve::{HasReserve, Reserving};
+pub(crate) use self::until_cancelled::{Cancelled, UntilCancelled, UntilCancelledOwned};
+use self::{
+    async_channel::AsyncChannel, asyncband::Asyncband, asyncband::AsyncbandMpsc, crossfire::Crossfire,
+    crossfire::CrossfireMpsc, fibre::Fibre, flume::Flume, futures_intrusive::FuturesIntrusive, loole::Loole,
+    tachyonix::Tachyonix, thingbuf::Thingbuf,
+};
+pub(crate) use self::{kanal::Kanal, tidegate::Tidegate, tokio::Tokio};
 
-/// What may be sent: every peer takes it.
-pub(crate) trait Message: Send + Unpin + 'static {}
-impl<T: Send + Unpin + 'static> Message for T {}
-
-/// A bounded asynchronous channel.
+/// A bounded asynchronous channel whose sends share one half: any number of them may wait on it.
 pub(crate) trait Peer: 'static {
     /// As the filter and the tables name it.
     const NAME: &'static str;
@@ -40,7 +59,7 @@ pub(crate) trait Peer: 'static {
     const CRATE: &'static str;
 
     type Sender<T: Message>: Clone + Send + Sync + 'static;
-    type Receiver<T: Message>: Send + Sync + 'static;
+    type Receiver<T: Message>: Send + 'static;
     /// What cancels its operations.
     type Token: Token;
 
@@ -126,6 +145,8 @@ pub(crate) trait Peer: 'static {
 pub(crate) trait Token: Clone + Send + Sync + 'static {
     fn new() -> Self;
 
+    fn cancel(&self);
+
     fn limit<'a, F: Future + Send + 'a>(
         token: &'a Self,
         future: F,
@@ -140,6 +161,10 @@ pub(crate) trait Token: Clone + Send + Sync + 'static {
 impl Token for CancellationToken {
     fn new() -> Self {
         CancellationToken::new()
+    }
+
+    fn cancel(&self) {
+        CancellationToken::cancel(self);
     }
 
     #[inline]
@@ -163,7 +188,8 @@ pub(crate) trait Visitor {
     fn visit<P: Peer>(&mut self);
 }
 
-/// All peers, ours first.
+/// All peers whose sends share one half, ours first. What is missing here ([`each_bounded`] has them): crossfire's spsc
+/// flavor, postage and futures-channel send with `&mut` or from one half only.
 pub(crate) fn each(visitor: &mut impl Visitor) {
     visitor.visit::<Tidegate>();
     visitor.visit::<Tokio>();
@@ -171,25 +197,42 @@ pub(crate) fn each(visitor: &mut impl Visitor) {
     visitor.visit::<Flume>();
     visitor.visit::<AsyncChannel>();
     visitor.visit::<Crossfire>();
+    visitor.visit::<CrossfireMpsc>();
+    visitor.visit::<Tachyonix>();
+    visitor.visit::<Thingbuf>();
+    visitor.visit::<FuturesIntrusive>();
+    visitor.visit::<Loole>();
+    visitor.visit::<Fibre>();
+    visitor.visit::<Asyncband>();
+    visitor.visit::<AsyncbandMpsc>();
 }
 
 /// The peers whose own way to limit a send in time returns the value, with that way.
 pub(crate) fn each_own_timeout(visitor: &mut impl Visitor) {
     visitor.visit::<OwnTimeout<Tokio>>();
     visitor.visit::<OwnTimeout<Crossfire>>();
+    visitor.visit::<OwnTimeout<Tachyonix>>();
+}
+
+/// The peers that hand out a place before they take the value, in that way.
+pub(crate) fn each_reserving(visitor: &mut impl Visitor) {
+    visitor.visit::<Reserving<Tokio>>();
+    visitor.visit::<Reserving<Asyncband>>();
 }
 
 /// The crates that are measured, as `Cargo.lock` names them.
 pub(crate) fn crates() -> Vec<&'static str> {
     struct Names(Vec<&'static str>);
-    impl Visitor for Names {
-        fn visit<P: Peer>(&mut self) {
-            self.0.push(P::CRATE);
+    impl BoundedVisitor for Names {
+        fn visit<P: Bounded>(&mut self) {
+            if !self.0.contains(&P::CRATE) {
+                self.0.push(P::CRATE);
+            }
         }
     }
     let mut names = Names(Vec::new());
-    each(&mut names);
-    names.0.extend(["tidegate-wait", "tokio-util"]);
+    each_bounded(&mut names);
+    names.0.extend(["crossbeam-channel", "tidegate-wait", "tokio-util"]);
     names.0
 }
 

@@ -7,7 +7,7 @@ use tidegate_channel::{bounded, Operation, Receiver, RecvError, SendError, Sende
 use tidegate_wait::cancel::CancelToken;
 
 use super::until_cancelled::Until;
-use super::{BlockingPeer, Cancelled, Message, Peer, Received, RecvFailure, SendFailure, Sent, Token};
+use super::{BlockingPeer, Cancelled, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent, Token};
 
 #[derive(Debug)]
 pub(crate) struct Tidegate;
@@ -124,6 +124,10 @@ impl Token for CancelToken {
         CancelToken::new()
     }
 
+    fn cancel(&self) {
+        CancelToken::cancel(self);
+    }
+
     fn limit<'a, F: Future + Send + 'a>(
         token: &'a Self,
         future: F,
@@ -140,8 +144,15 @@ impl Token for CancelToken {
     }
 }
 
+impl Rendezvous for Tidegate {
+    fn rendezvous<T: Message>() -> (Sender<T>, Receiver<T>) {
+        bounded(0)
+    }
+}
+
 impl BlockingPeer for Tidegate {
     const NAME: &'static str = <Tidegate as Peer>::NAME;
+    const HAS_RENDEZVOUS: bool = true;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;

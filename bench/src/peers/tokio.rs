@@ -4,10 +4,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::{SendError, SendTimeoutError};
-use tokio::sync::mpsc::{channel, Receiver, Sender};
+use tokio::sync::mpsc::{channel, Permit, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, HasOwnTimeout, Message, Peer, Received, SendFailure, Sent};
+use super::{BlockingPeer, HasOwnTimeout, HasReserve, Message, Outcome, Peer, Received, SendFailure, Sent};
 
 #[derive(Debug)]
 pub(crate) struct Tokio;
@@ -58,8 +58,23 @@ impl HasOwnTimeout for Tokio {
     }
 }
 
+impl HasReserve for Tokio {
+    const RESERVE_NAME: &'static str = "tokio+reserve";
+    type Permit<'a, T: Message> = Permit<'a, T>;
+
+    async fn reserve<T: Message>(tx: &Sender<T>) -> Option<Permit<'_, T>> {
+        tx.reserve().await.ok()
+    }
+
+    fn fill<T: Message>(permit: Permit<'_, T>, value: T) -> Outcome<T> {
+        permit.send(value);
+        Outcome::Sent
+    }
+}
+
 impl BlockingPeer for Tokio {
     const NAME: &'static str = <Tokio as Peer>::NAME;
+    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;

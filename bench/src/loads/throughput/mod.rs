@@ -1,9 +1,10 @@
 //! `throughput`: as many messages as will go through.
 
-mod tasks;
-mod threads;
+pub(super) mod tasks;
+pub(super) mod threads;
 
 use crate::harness::{Cell, Failure, Load, Scale};
+use crate::peers::{Bounded, Line};
 
 pub(crate) fn load() -> Load {
     Load {
@@ -12,7 +13,10 @@ pub(crate) fn load() -> Load {
                 to 1, mpmc: 4 to 4), as tasks on tokio's two workers or its current thread, and as plain threads that \
                 block.",
         hides: "latency; channels that are mostly idle; more cores. A peer that spins pays in the cpu column. Two \
-                workers are bimodal: look at the minimum too.",
+                workers are bimodal: look at the minimum too. A pattern is left out where a peer has one half of a \
+                kind: one receiver have tokio, crossfire-mpsc, tachyonix, thingbuf, postage, futures-channel, \
+                asyncband-mpsc and std-mpsc; crossfire-spsc has one sender too. futures-channel has a slot more for \
+                each sender beyond the first. On threads only those that block by themselves.",
         max_rounds: usize::MAX,
         cells,
     }
@@ -22,25 +26,48 @@ const CAPACITIES: [usize; 3] = [1, 64, 1024];
 
 /// How many of each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pattern {
-    name: &'static str,
-    senders: usize,
-    receivers: usize,
+pub(super) struct Pattern {
+    pub(super) name: &'static str,
+    pub(super) senders: usize,
+    pub(super) receivers: usize,
 }
 
-const PATTERNS: [Pattern; 3] = [
-    Pattern { name: "spsc", senders: 1, receivers: 1 },
-    Pattern { name: "mpsc", senders: 4, receivers: 1 },
-    Pattern { name: "mpmc", senders: 4, receivers: 4 },
-];
+pub(super) const SPSC: Pattern = Pattern { name: "spsc", senders: 1, receivers: 1 };
+pub(super) const MPSC: Pattern = Pattern { name: "mpsc", senders: 4, receivers: 1 };
+pub(super) const MPMC: Pattern = Pattern { name: "mpmc", senders: 4, receivers: 4 };
+
+/// Which halves a peer has more than one of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Halves {
+    many_senders: bool,
+    many_receivers: bool,
+}
+
+impl Halves {
+    pub(super) fn of<P: Bounded>() -> Halves {
+        Halves::of_line::<P>(P::bounded(1))
+    }
+
+    pub(super) fn of_line<P: Line>((tx, rx): (P::Sender<u64>, P::Receiver<u64>)) -> Halves {
+        Halves { many_senders: P::another_sender(&tx).is_some(), many_receivers: P::another(&rx).is_some() }
+    }
+}
+
+impl Pattern {
+    pub(super) fn fits(&self, halves: &Halves) -> bool {
+        (self.senders == 1 || halves.many_senders) && (self.receivers == 1 || halves.many_receivers)
+    }
+}
+
+const PATTERNS: [Pattern; 3] = [SPSC, MPSC, MPMC];
 
 /// One run's size.
 #[derive(Clone, Copy, Debug)]
-struct Traffic {
-    pattern: Pattern,
-    capacity: usize,
+pub(super) struct Traffic {
+    pub(super) pattern: Pattern,
+    pub(super) capacity: usize,
     /// A multiple of the senders.
-    messages: usize,
+    pub(super) messages: usize,
 }
 
 impl Traffic {
@@ -51,7 +78,7 @@ impl Traffic {
         })
     }
 
-    fn title(&self, place: &str) -> String {
+    pub(super) fn title(&self, place: &str) -> String {
         format!("{} {place}, capacity {}", self.pattern.name, self.capacity)
     }
 

@@ -3,13 +3,13 @@
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use super::{Tally, Traffic};
+use super::{Halves, Tally, Traffic};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
 use crate::loads::runtimes;
-use crate::peers::{self, Outcome, Peer, Received, Sent, Visitor};
+use crate::peers::{self, Bounded, BoundedVisitor, Line, Numbered, Outcome, Received, Sent};
 
-type MakeRuntime = fn() -> Result<Runtime, Failure>;
+pub(in crate::loads) type MakeRuntime = fn() -> Result<Runtime, Failure>;
 
 struct Cells {
     cells: Vec<Cell>,
@@ -18,39 +18,45 @@ struct Cells {
 
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), messages: scale.pick(20_000, 200_000) };
-    peers::each(&mut all);
+    peers::each_bounded(&mut all);
     all.cells
 }
 
-impl Visitor for Cells {
-    fn visit<P: Peer>(&mut self) {
+impl BoundedVisitor for Cells {
+    fn visit<P: Bounded>(&mut self) {
+        let halves = Halves::of::<P>();
         let places: [(&str, MakeRuntime); 2] =
             [("on two workers", runtimes::two_workers), ("on one thread", runtimes::current_thread)];
         for (place, runtime) in places {
             for traffic in Traffic::all(self.messages) {
-                if traffic.pattern.receivers > 1 && !has_many_receivers::<P>() {
+                if !traffic.pattern.fits(&halves) {
                     continue;
                 }
-                self.cells.push(Cell::new(traffic.title(place), P::NAME, move || run::<P>(traffic, runtime)));
+                self.cells.push(Cell::new(traffic.title(place), P::NAME, move || {
+                    run::<P, u64>(traffic, runtime, P::bounded)
+                }));
             }
         }
     }
 }
 
-fn has_many_receivers<P: Peer>() -> bool {
-    let (_tx, rx) = P::bounded::<u64>(1);
-    P::another(&rx).is_some()
-}
-
-fn run<P: Peer>(traffic: Traffic, runtime: MakeRuntime) -> Run {
+/// Sends all values through a line of `halves`, on a runtime of its own.
+pub(in crate::loads) fn run<P: Line, T: Numbered>(
+    traffic: Traffic,
+    runtime: MakeRuntime,
+    halves: impl FnOnce(usize) -> (P::Sender<T>, P::Receiver<T>),
+) -> Run {
     let runtime = runtime()?;
     let (lap, received) = runtime.block_on(async {
-        let (tx, rx) = P::bounded::<u64>(traffic.capacity);
+        let (tx, rx) = halves(traffic.capacity);
         let watch = Stopwatch::start();
-        let receivers = spawn_receivers::<P>(traffic.pattern.receivers, rx)?;
-        let senders: Vec<_> =
-            (0..traffic.pattern.senders).map(|sender| spawn_sender::<P>(tx.clone(), traffic.share(sender))).collect();
-        drop(tx);
+        let receivers = spawn_receivers::<P, T>(traffic.pattern.receivers, rx)?;
+        let mut senders = Vec::with_capacity(traffic.pattern.senders);
+        for sender in 1..traffic.pattern.senders {
+            let tx = P::another_sender(&tx).ok_or_else(|| Failure::new("one sender only"))?;
+            senders.push(spawn_sender::<P, T>(tx, traffic.share(sender)));
+        }
+        senders.push(spawn_sender::<P, T>(tx, traffic.share(0)));
         for sender in senders {
             joined(sender).await??;
         }
@@ -64,26 +70,29 @@ fn run<P: Peer>(traffic: Traffic, runtime: MakeRuntime) -> Run {
     Ok(vec![lap.each("a message", traffic.messages)])
 }
 
-fn spawn_receivers<P: Peer>(count: usize, rx: P::Receiver<u64>) -> Result<Vec<JoinHandle<Tally>>, Failure> {
+fn spawn_receivers<P: Line, T: Numbered>(count: usize, rx: P::Receiver<T>) -> Result<Vec<JoinHandle<Tally>>, Failure> {
     let mut halves = Vec::with_capacity(count);
     for _ in 1..count {
         halves.push(P::another(&rx).ok_or_else(|| Failure::new("one receiver only"))?);
     }
     halves.push(rx);
-    let receive = |mut rx: P::Receiver<u64>| async move {
+    let receive = |mut rx: P::Receiver<T>| async move {
         let mut tally = Tally::default();
         while let Some(value) = P::recv(&mut rx).await.value() {
-            tally.add(value);
+            tally.add(value.number());
         }
         tally
     };
     Ok(halves.into_iter().map(|rx| tokio::spawn(receive(rx))).collect())
 }
 
-fn spawn_sender<P: Peer>(tx: P::Sender<u64>, share: std::ops::Range<u64>) -> JoinHandle<Result<(), Failure>> {
+fn spawn_sender<P: Line, T: Numbered>(
+    mut tx: P::Sender<T>,
+    share: std::ops::Range<u64>,
+) -> JoinHandle<Result<(), Failure>> {
     tokio::spawn(async move {
         for value in share {
-            if P::send(&tx, value).await.outcome() != Outcome::Sent {
+            if P::send(&mut tx, T::numbered(value)).await.outcome() != Outcome::Sent {
                 return Err(Failure::new(format!("the value {value} was not sent")));
             }
         }

@@ -5,34 +5,36 @@ use std::thread::{self, ScopedJoinHandle};
 use super::{Tally, Traffic};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
-use crate::peers::{AsyncChannel, BlockingPeer, Crossfire, Flume, Kanal, Tidegate, Tokio};
+use crate::peers::{self, BlockingPeer, BlockingVisitor};
 
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
-    let messages = scale.pick(20_000, 200_000);
-    let mut cells = Vec::new();
-    add::<Tidegate>(&mut cells, messages);
-    add::<Tokio>(&mut cells, messages);
-    add::<Kanal>(&mut cells, messages);
-    add::<Flume>(&mut cells, messages);
-    add::<AsyncChannel>(&mut cells, messages);
-    add::<Crossfire>(&mut cells, messages);
-    cells
+    let mut all = Cells { cells: Vec::new(), messages: scale.pick(20_000, 200_000) };
+    peers::each_blocking(&mut all);
+    all.cells
 }
 
-fn add<P: BlockingPeer>(cells: &mut Vec<Cell>, messages: usize) {
-    let (_tx, rx) = P::bounded::<u64>(1);
-    let has_many_receivers = P::another(&rx).is_some();
-    // A rendezvous of threads costs a hundred times what a buffered message does.
-    for traffic in Traffic::all(messages) {
-        let messages = if traffic.capacity == 1 { messages / 10 } else { messages };
-        let traffic = Traffic { messages, ..traffic };
-        if traffic.pattern.receivers == 1 || has_many_receivers {
-            cells.push(Cell::new(traffic.title("on threads"), P::NAME, move || run::<P>(traffic)));
+struct Cells {
+    cells: Vec<Cell>,
+    messages: usize,
+}
+
+impl BlockingVisitor for Cells {
+    fn visit<P: BlockingPeer>(&mut self) {
+        let (_tx, rx) = P::bounded::<u64>(1);
+        let has_many_receivers = P::another(&rx).is_some();
+        // A hand-over between threads costs a hundred times what a buffered message does.
+        for traffic in Traffic::all(self.messages) {
+            let messages = if traffic.capacity == 1 { self.messages / 10 } else { self.messages };
+            let traffic = Traffic { messages, ..traffic };
+            if traffic.pattern.receivers == 1 || has_many_receivers {
+                self.cells.push(Cell::new(traffic.title("on threads"), P::NAME, move || run::<P>(traffic)));
+            }
         }
     }
 }
 
-fn run<P: BlockingPeer>(traffic: Traffic) -> Run {
+/// Sends all values through a channel between threads.
+pub(in crate::loads) fn run<P: BlockingPeer>(traffic: Traffic) -> Run {
     let (tx, rx) = P::bounded::<u64>(traffic.capacity);
     let mut receivers = Vec::new();
     for _ in 1..traffic.pattern.receivers {
