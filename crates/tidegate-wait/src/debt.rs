@@ -28,7 +28,7 @@ pub enum Paid {
 pub struct Debt {
     /// Does somebody pay? Under the owner's lock.
     has_payer: UnsafeCell<bool>,
-    /// The payer's; null while it does not stand in a list.
+    /// The payer's: whose debt it is. Written by each new payer.
     owner: UnsafeCell<*const OwnerHeader>,
     next: UnsafeCell<*const Debt>,
 }
