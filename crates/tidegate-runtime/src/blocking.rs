@@ -112,7 +112,7 @@ impl Pool {
             }
         }
         // The queue's and the handle's reference.
-        let task = Header::allocate(Blocking(Some(job)), shared.mailbox(), origin, 2);
+        let task = Header::allocate(Blocking(Some(job)), shared.home(), origin, 2);
         state.queue.push_back(Job(task));
         drop(state);
         self.work.notify_one();

@@ -10,7 +10,8 @@ use crate::dump::Dump;
 use crate::error::BuildError;
 use crate::handle::Shared;
 use crate::runtime::Runtime;
-use crate::scheduler::{Local, Mailbox, Time};
+use crate::scheduler::pool::{Hooks, MOST};
+use crate::scheduler::{Local, Mailbox, Time, WorkerPool};
 
 /// How many blocking jobs may run at once, unless the builder says otherwise.
 const BLOCKING_THREADS: usize = 512;
@@ -34,6 +35,7 @@ pub(crate) type OnIdle = Option<Box<dyn Fn()>>;
 #[must_use = "a builder builds nothing unless `build` is called"]
 pub struct Builder {
     threads: usize,
+    hooks: Hooks,
     blocking_threads: usize,
     is_closed_world: bool,
     is_virtual: bool,
@@ -45,6 +47,7 @@ impl core::fmt::Debug for Builder {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Builder")
             .field("threads", &self.threads)
+            .field("thread_name", &self.hooks.name)
             .field("blocking_threads", &self.blocking_threads)
             .field("closed_world", &self.is_closed_world)
             .field("virtual_time", &self.is_virtual)
@@ -56,6 +59,7 @@ impl Builder {
     pub(crate) fn new() -> Builder {
         Builder {
             threads: 1,
+            hooks: Hooks::default(),
             blocking_threads: BLOCKING_THREADS,
             is_closed_world: false,
             is_virtual: false,
@@ -64,10 +68,56 @@ impl Builder {
         }
     }
 
-    /// How many threads run tasks. One, the default: the local scheduler, which is exactly ordered and runs tasks that are
-    /// not `Send`.
+    /// How many threads run tasks. One, the default: the local scheduler, which is exactly ordered.
+    ///
+    /// More: a work-stealing pool. The thread in [`Runtime::block_on`](crate::Runtime::block_on) is one of them; the others
+    /// begin with the runtime, and go on when `block_on` has returned. [`spawn`](crate::spawn()) makes tasks that any of
+    /// them runs; [`spawn_local`](crate::spawn_local()), [`join_all`](crate::join_all()) and [`race`](crate::race()) make tasks
+    /// that stay on the thread that spawned them, so that they need not be `Send` here either. There is no order between
+    /// tasks; each is polled by one thread at a time. [`Handle::resize`](crate::Handle::resize) changes the number later.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let rt = tidegate_runtime::Runtime::builder().threads(4).build()?;
+    /// let sum = rt.block_on(async {
+    ///     let halves = [0..500_u64, 500..1000].map(|half| tidegate_runtime::spawn(async move { half.sum::<u64>() }));
+    ///     let mut sum = 0;
+    ///     for half in halves {
+    ///         sum += half.await?;
+    ///     }
+    ///     Ok::<_, tidegate_runtime::JoinError>(sum)
+    /// })??;
+    /// assert_eq!(sum, 499_500);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn threads(mut self, threads: usize) -> Builder {
         self.threads = threads;
+        self
+    }
+
+    /// What a pool's own threads are called: this, and their number. `"tidegate-worker"` unless set.
+    pub fn thread_name(mut self, name: impl Into<String>) -> Builder {
+        self.hooks.name = name.into();
+        self
+    }
+
+    /// What each of a pool's own threads does first, with its number (from 1; the thread in `block_on` is number 0, and not
+    /// asked): to bind it to a processor, to set its priority. It must not panic.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let rt = tidegate_runtime::Runtime::builder()
+    ///     .threads(2)
+    ///     .on_thread_start(|number| {
+    ///         let _processor = number; // core_affinity::set_for_current(processors[number % processors.len()])
+    ///     })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_thread_start(mut self, call: impl Fn(usize) + Send + Sync + 'static) -> Builder {
+        self.hooks.on_start = Some(Box::new(call));
         self
     }
 
@@ -131,13 +181,30 @@ impl Builder {
     ///
     /// # Errors
     /// [`BuildError::NoThreads`], [`BuildError::TooManyThreads`], [`BuildError::NoBlockingThreads`]: what was asked for makes
-    /// no sense. [`BuildError::TooManyWheels`]: 511 runtimes and manual clocks are alive.
+    /// no sense. [`BuildError::TooManyWheels`]: 511 wheels are alive; each thread of a runtime has one, and each manual
+    /// clock. [`BuildError::NoThread`]: the system does not start so many.
     pub fn build(self) -> Result<Runtime, BuildError> {
         match self.threads {
-            0 => return Err(BuildError::NoThreads),
-            1 => {}
-            more => return Err(BuildError::TooManyThreads(more)),
+            0 => Err(BuildError::NoThreads),
+            1 => self.build_local(),
+            more if more > MOST => Err(BuildError::TooManyThreads(more)),
+            _ => self.build_pool(),
         }
+    }
+
+    fn build_pool(self) -> Result<Runtime, BuildError> {
+        let blocking = NonZeroUsize::new(self.blocking_threads).ok_or(BuildError::NoBlockingThreads)?;
+        let wants_root = self.is_closed_world || self.is_virtual || self.on_idle.is_some();
+        let workers = WorkerPool::take(self.threads, wants_root, self.is_virtual, self.hooks)?;
+        let shared = Arc::new(Shared::of_pool(workers, Pool::new(blocking), self.is_closed_world));
+        let local = Local::at_post(workers.post(0), shared.clone(), self.on_deadlock, self.on_idle);
+        // Dropped, it ends what has been begun.
+        let rt = Runtime::of(local.expect("post 0 has a time"));
+        workers.hire(&shared).map_err(|error| BuildError::NoThread(error.kind()))?;
+        Ok(rt)
+    }
+
+    fn build_local(self) -> Result<Runtime, BuildError> {
         let blocking = NonZeroUsize::new(self.blocking_threads).ok_or(BuildError::NoBlockingThreads)?;
         let mailbox = Mailbox::take();
         let time = match self.is_virtual {

@@ -32,7 +32,7 @@ use tidegate_wait::wake_batch::contain;
 
 use crate::builder::OnDeadlock;
 use crate::dump::Dump;
-use crate::scheduler::{Local, Time};
+use crate::scheduler::{Local, Status, Time, View};
 use crate::task::Header;
 
 /// What the park hook calls a task that is waited for.
@@ -92,7 +92,7 @@ impl Circles {
                 return Searched::Later(later);
             }
         }
-        let circles = circles(local);
+        let circles = circles(&View::of(local));
         let before = self.reported.replace(circles.iter().flatten().copied().collect());
         if circles.iter().flatten().all(|task| before.contains(task)) {
             return Searched::Done;
@@ -107,7 +107,7 @@ impl Circles {
         if now < self.next.get() {
             return Some(self.next.get());
         }
-        let cost = EACH * local.tasks().len() as u64;
+        let cost = EACH * local.count_tasks() as u64;
         let due = local.due_ns();
         let since = self.put_off.get().unwrap_or(now);
         if due < now + cost && now - since < LIMIT {
@@ -121,15 +121,15 @@ impl Circles {
 }
 
 /// All circles of joins that nothing can break, as the addresses of their tasks.
-pub(crate) fn circles(local: &Local) -> Vec<Vec<usize>> {
+pub(crate) fn circles(view: &View<'_>) -> Vec<Vec<usize>> {
     let mut candidates = Vec::new();
-    local.tasks().for_each(|task| candidates.extend(joins_only(local, task).map(|joined| (joined, task.into()))));
+    view.for_each(|task| candidates.extend(joins_only(view, task).map(|joined| (joined, task.into()))));
     if candidates.is_empty() {
         return Vec::new();
     }
     // What was noted may be gone: only a registered task is looked at.
     let mut tasks = HashMap::new();
-    local.tasks().for_each(|task| tasks.extend([(core::ptr::from_ref(task).addr(), NonNull::from(task))]));
+    view.for_each(|task| tasks.extend([(core::ptr::from_ref(task).addr(), NonNull::from(task))]));
     // SAFETY: registered tasks are alive, and none ends meanwhile: nothing of the user's runs.
     let is_parked =
         |joined: &NonNull<Header>, by: NonNull<Header>| unsafe { joined.as_ref().is_joined_by(by.as_ref()) };
@@ -157,11 +157,10 @@ pub(crate) fn circles(local: &Local) -> Vec<Vec<usize>> {
 }
 
 /// The task that `task` joins, if only that can wake it.
-fn joins_only(local: &Local, task: &Header) -> Option<usize> {
-    let goes_on = task.state.is_scheduled() || core::ptr::eq(task, local.current_task()) || local.is_root(task);
-    if goes_on || task.state.references() != ALONE {
+fn joins_only(view: &View<'_>, task: &Header) -> Option<usize> {
+    if task.state.references() != ALONE {
         return None;
     }
-    let wait = task.wait.waiting()?;
-    (local.names_of(wait.what).1 == TASK && !wait.is_limited).then_some(wait.object)
+    let Status::Parked(Some(wait)) = view.status(task) else { return None };
+    (view.names_of(wait.what).1 == TASK && !wait.is_limited).then_some(wait.object)
 }

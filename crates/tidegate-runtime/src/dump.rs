@@ -8,7 +8,7 @@ use tidegate_wait::origin::Origin;
 
 use crate::deadlock;
 use crate::handle::Shared;
-use crate::scheduler::Local;
+use crate::scheduler::{pool, Local, Status, View, WorkerPool};
 use crate::task::Header;
 
 /// What a task is called that runs on a thread of its own.
@@ -34,7 +34,7 @@ const JOB: &str = "blocking job";
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Dump {
-    /// The tasks that have not ended.
+    /// The tasks that have not ended, in the order of their spawns; in a pool, of those that one thread has spawned.
     pub tasks: Vec<TaskInfo>,
     /// The blocking jobs that are running.
     pub jobs: Vec<JobInfo>,
@@ -64,7 +64,7 @@ pub struct TaskInfo {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum TaskState {
-    /// It is the one that is being polled.
+    /// It is being polled.
     Running,
     /// It is queued.
     Runnable,
@@ -114,9 +114,18 @@ pub struct JobInfo {
 
 impl Dump {
     pub(crate) fn of(local: &Local) -> Dump {
-        let mut dump = Dump::unanswered(local.shared());
+        Dump::of_view(local.shared(), &View::of(local))
+    }
+
+    /// From any thread.
+    pub(crate) fn of_pool(shared: &Shared, workers: &'static WorkerPool) -> Dump {
+        Dump::of_view(shared, &View::Pool(pool::View::new(workers)))
+    }
+
+    fn of_view(shared: &Shared, view: &View<'_>) -> Dump {
+        let mut dump = Dump::unanswered(shared);
         dump.is_complete = true;
-        local.tasks().for_each(|task| dump.tasks.push(TaskInfo::of(local, task)));
+        view.for_each(|task| dump.tasks.extend(TaskInfo::of(view, task)));
         let index: std::collections::HashMap<usize, usize> =
             dump.tasks.iter().enumerate().map(|(index, task)| (task.id, index)).collect();
         let named: Vec<_> = dump.tasks.iter().map(|task| (task.name.clone(), task.spawned)).collect();
@@ -134,7 +143,7 @@ impl Dump {
                 _ => {}
             }
         }
-        let circles = deadlock::circles(local);
+        let circles = deadlock::circles(view);
         dump.circles = circles.iter().map(|circle| circle.iter().map(|id| index[id]).collect()).collect();
         dump
     }
@@ -159,23 +168,20 @@ impl Dump {
 }
 
 impl TaskInfo {
-    fn of(local: &Local, task: &Header) -> TaskInfo {
+    fn of(view: &View<'_>, task: &Header) -> Option<TaskInfo> {
         let id = core::ptr::from_ref(task).addr();
-        let state = if core::ptr::eq(task, local.current_task()) {
-            TaskState::Running
-        } else if task.state.is_scheduled() {
-            TaskState::Runnable
-        } else {
-            match task.wait.waiting() {
-                None => TaskState::Elsewhere,
-                Some(wait) => TaskState::Waiting {
-                    object: ObjectInfo::of(local.names_of(wait.what), wait.object, wait.origin),
-                    since: Duration::from_nanos(local.now_ns().saturating_sub(wait.since)),
-                    is_limited: wait.is_limited,
-                },
-            }
+        let state = match view.status(task) {
+            Status::Ended => return None,
+            Status::Running => TaskState::Running,
+            Status::Runnable => TaskState::Runnable,
+            Status::Parked(None) => TaskState::Elsewhere,
+            Status::Parked(Some(wait)) => TaskState::Waiting {
+                object: ObjectInfo::of(view.names_of(wait.what), wait.object, wait.origin),
+                since: Duration::from_nanos(view.now_ns().saturating_sub(wait.since)),
+                is_limited: wait.is_limited,
+            },
         };
-        TaskInfo { name: task.spawned.name().map(str::to_owned), spawned: task.spawned.place(), state, id }
+        Some(TaskInfo { name: task.spawned.name().map(str::to_owned), spawned: task.spawned.place(), state, id })
     }
 
     /// Its name, or where it was spawned.

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::dump::Dump;
+use crate::scheduler::pool::MOST;
 
 /// Why a runtime could not be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +11,10 @@ use crate::dump::Dump;
 pub enum BuildError {
     /// `threads(0)`: somebody has to run the tasks.
     NoThreads,
-    /// More threads than this version has a scheduler for: it has the local one, with one thread.
+    /// More threads than a pool can have: 256.
     TooManyThreads(usize),
+    /// The system refuses to start a thread of the pool.
+    NoThread(std::io::ErrorKind),
     /// `blocking_threads(0)`.
     NoBlockingThreads,
     /// 511 timer wheels are alive: drop some runtimes or manual clocks.
@@ -22,7 +25,8 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BuildError::NoThreads => f.write_str("a runtime needs a thread: threads(0) runs nothing"),
-            BuildError::TooManyThreads(n) => write!(f, "threads({n}): the local scheduler runs on one thread"),
+            BuildError::TooManyThreads(n) => write!(f, "threads({n}): a pool has {MOST} threads at most"),
+            BuildError::NoThread(kind) => write!(f, "the system refuses to start a thread of the pool: {kind}"),
             BuildError::NoBlockingThreads => {
                 f.write_str("blocking_threads(0): a blocking job would wait for ever; allow at least one thread")
             }
@@ -34,6 +38,41 @@ impl fmt::Display for BuildError {
 }
 
 impl std::error::Error for BuildError {}
+
+/// Why [`Handle::resize`](crate::Handle::resize) has changed nothing, or not all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// The runtime was made with `threads(1)`: a local scheduler, whose tasks need not be `Send`.
+    Local,
+    /// `resize(0)`: somebody has to run the tasks.
+    NoThreads,
+    /// More threads than a pool can have: 256.
+    TooManyThreads(usize),
+    /// The runtime is shut down.
+    Shutdown,
+    /// 511 timer wheels are alive; the pool has the threads that could be had.
+    TooManyWheels,
+    /// The system refuses to start a thread; the pool has those that could be had.
+    NoThread(std::io::ErrorKind),
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResizeError::Local => f.write_str("a local runtime has one thread: build it with threads(2) or more"),
+            ResizeError::NoThreads => f.write_str("a runtime needs a thread: resize(0) would run nothing"),
+            ResizeError::TooManyThreads(n) => write!(f, "resize({n}): a pool has {MOST} threads at most"),
+            ResizeError::Shutdown => f.write_str("the runtime is shut down"),
+            ResizeError::TooManyWheels => {
+                f.write_str("511 timer wheels are alive: drop some runtimes or manual clocks first")
+            }
+            ResizeError::NoThread(kind) => write!(f, "the system refuses to start a thread: {kind}"),
+        }
+    }
+}
+
+impl std::error::Error for ResizeError {}
 
 /// Why [`Runtime::block_on`](crate::Runtime::block_on) has no output. Its `Debug` is for people, too: that is what `unwrap`
 /// and a `main` that returns it print.

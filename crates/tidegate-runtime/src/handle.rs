@@ -13,14 +13,18 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::blocking::Pool;
 use crate::dump::Dump;
-use crate::error::NoRuntime;
-use crate::scheduler::{self, Local, Mailbox};
+use crate::error::{NoRuntime, ResizeError};
+use crate::scheduler::pool::MOST;
+use crate::scheduler::{self, Home, Local, Mailbox, WorkerPool};
 use crate::task::{Header, JoinError, JoinHandle, Origin, Plain, Work};
 
 /// What a runtime and its handles share.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// That of the thread in `block_on`.
     mailbox: &'static Mailbox,
+    /// The work-stealing pool, unless this is a local runtime.
+    workers: Option<&'static WorkerPool>,
     pool: Pool,
     is_closed_world: bool,
     /// How many guards say that a thread outside has something that may wake a task.
@@ -35,12 +39,29 @@ impl Shared {
     pub(crate) fn new(mailbox: &'static Mailbox, pool: Pool, is_closed_world: bool) -> Shared {
         Shared {
             mailbox,
+            workers: None,
             pool,
             is_closed_world,
             outside: AtomicUsize::new(0),
             is_shut: Mutex::new(false),
             was_shut: AtomicBool::new(false),
         }
+    }
+
+    /// That of a runtime with a pool.
+    pub(crate) fn of_pool(workers: &'static WorkerPool, pool: Pool, is_closed_world: bool) -> Shared {
+        let mailbox = &workers.post(0).mailbox;
+        Shared { workers: Some(workers), ..Shared::new(mailbox, pool, is_closed_world) }
+    }
+
+    /// The work-stealing pool, unless this is a local runtime.
+    pub(crate) fn workers(&self) -> Option<&'static WorkerPool> {
+        self.workers
+    }
+
+    /// Where tasks belong that no queue ever sees.
+    pub(crate) fn home(&self) -> Home {
+        self.workers.map_or_else(|| Home::of_mailbox(self.mailbox), |workers| workers.post(0).pinned())
     }
 
     pub(crate) fn mailbox(&self) -> &'static Mailbox {
@@ -85,7 +106,7 @@ impl Shared {
 
     /// A task that has ended before it began.
     pub(crate) fn refuse<W: Work>(&self, work: W, origin: Origin, why: JoinError) -> JoinHandle<W::Output> {
-        let task = Header::allocate(work, self.mailbox, origin, 2);
+        let task = Header::allocate(work, self.home(), origin, 2);
         // SAFETY: just made, and nobody else knows it; the work is dropped here, the handle's reference handed on.
         unsafe {
             Header::cancel(task.as_ptr(), why);
@@ -101,15 +122,21 @@ impl Shared {
         F::Output: Send,
     {
         if let Some(local) = self.local() {
-            return local.spawn_checked(Plain(future), origin);
+            // SAFETY: `Send`, both.
+            return unsafe { local.spawn_shared(Plain(future), origin) };
         }
         let is_shut = self.is_shut();
         if *is_shut {
             drop(is_shut);
             return self.refuse(Plain(future), origin, JoinError::Shutdown);
         }
+        if let Some(workers) = self.workers {
+            // Held so long that the last thread of the pool sees the task.
+            let _is_shut = is_shut;
+            return workers.spawn_from_outside(Plain(future), origin);
+        }
         // The registry's, the handle's and the mailbox's reference.
-        let task = Header::allocate(Plain(future), self.mailbox, origin, 3);
+        let task = Header::allocate(Plain(future), self.home(), origin, 3);
         // SAFETY: just made; SCHEDULED from the start. The handle's reference is handed on.
         unsafe {
             self.mailbox.push(task.as_ptr());
@@ -169,6 +196,35 @@ impl Handle {
         self.shared.spawn(future, Origin::named(name.into(), Location::caller()))
     }
 
+    /// Changes how many threads of a pool run tasks ([`Builder::threads`](crate::Builder::threads)), the one in `block_on`
+    /// among them. New ones begin at once. Those that are too many leave after the poll that they are in, what waited there is
+    /// taken over by the others; one that has tasks of its own ([`spawn_local`](crate::spawn_local())) stays until these
+    /// have ended. With `resize(1)` tasks run inside of `block_on` only.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let rt = tidegate_runtime::Runtime::builder().threads(2).build()?;
+    /// rt.handle().resize(4)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ResizeError`], by reason. Nothing has changed, except where the variant says so.
+    pub fn resize(&self, threads: usize) -> Result<(), ResizeError> {
+        let Some(workers) = self.shared.workers else { return Err(ResizeError::Local) };
+        match threads {
+            0 => return Err(ResizeError::NoThreads),
+            more if more > MOST => return Err(ResizeError::TooManyThreads(more)),
+            _ => {}
+        }
+        let is_shut = self.shared.is_shut();
+        match *is_shut {
+            true => Err(ResizeError::Shutdown),
+            false => workers.resize(threads, &self.shared),
+        }
+    }
+
     /// Runs `job` on a thread for code that blocks, with a name for reports.
     ///
     /// The pool is bounded ([`Builder::blocking_threads`](crate::Builder::blocking_threads)): beyond it jobs wait in order.
@@ -210,6 +266,14 @@ impl Handle {
     pub fn dump(&self) -> Dump {
         if let Some(local) = self.shared.local() {
             return Dump::of(local);
+        }
+        if let Some(workers) = self.shared.workers {
+            // Under the lock: a pool whose runtime is gone belongs to another one.
+            let is_shut = self.shared.is_shut();
+            return match *is_shut {
+                true => Dump::unanswered(&self.shared),
+                false => Dump::of_pool(&self.shared, workers),
+            };
         }
         let (answer, dump) = std::sync::mpsc::channel();
         // Under the lock: a mailbox whose runtime is gone belongs to another one.

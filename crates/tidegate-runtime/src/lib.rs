@@ -1,9 +1,10 @@
-//! Tidegate's runtime: tasks on one thread, exactly ordered, and a hang that says what it waits for.
+//! Tidegate's runtime: tasks on one thread, exactly ordered, or on many; and a hang that says what it waits for.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | `task` | one allocation: header, future, then output; its states, handle and join |
 //! | `scheduler` | the local scheduler: run queue, registry, mailbox for other threads, clock |
+//! | `scheduler::pool` | the work-stealing pool: many of them, and what they share |
 //! | `runtime`, `handle`, `builder` | what the owner has, and what everybody else has |
 //! | `blocking` | threads for code that blocks |
 //! | `scope` | children that end before their parent goes on; `join_all`, `race` |
@@ -29,7 +30,7 @@ pub use builder::Builder;
 pub use dump::{Dump, JobInfo, ObjectInfo, TaskInfo, TaskState};
 #[doc(hidden)]
 pub use entry::{run_main, run_test};
-pub use error::{BuildError, NoRuntime, RunError, Unfinished};
+pub use error::{BuildError, NoRuntime, ResizeError, RunError, Unfinished};
 pub use handle::{Handle, OutsideGuard};
 pub use runtime::Runtime;
 pub use scope::{join_all, race, scope, scope_on, Failure, Raced, Scope, ScopeError};
@@ -55,7 +56,8 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    here().spawn_checked(Plain(future), Origin::new(Location::caller()))
+    // SAFETY: `Send`, both.
+    unsafe { here().spawn_shared(Plain(future), Origin::new(Location::caller())) }
 }
 
 /// [`spawn`] with a name, for dumps and deadlock reports.
@@ -68,7 +70,8 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
-    here().spawn_checked(Plain(future), Origin::named(name.into(), Location::caller()))
+    // SAFETY: `Send`, both.
+    unsafe { here().spawn_shared(Plain(future), Origin::named(name.into(), Location::caller())) }
 }
 
 /// Spawns a task that stays on this thread, so that it need not be `Send`.

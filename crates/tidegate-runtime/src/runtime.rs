@@ -15,10 +15,12 @@ use crate::handle::Handle;
 use crate::scheduler::{self, Local, Time};
 use crate::task::{JoinError, JoinHandle, Origin, Plain};
 
-/// A runtime with one thread: the one that made it. It polls tasks only inside [`Runtime::block_on`].
+/// A runtime, on the thread that made it: with one thread, that one, which polls tasks only inside [`Runtime::block_on`]; or
+/// with a pool of them ([`Builder::threads`]).
 ///
 /// Dropped, it drops every task, with its values, and refuses blocking jobs that have not begun; those that run go on
-/// without it. [`Runtime::shutdown`] lets them end.
+/// without it. (A pool's thread that is in the middle of a poll is waited for, for a second at most; then it drops
+/// what is left when that poll returns.) [`Runtime::shutdown`] lets them end.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,7 +44,12 @@ use crate::task::{JoinError, JoinHandle, Origin, Plain};
 pub struct Runtime {
     local: Local,
     token: CancelToken,
+    /// For so long the end waits for polls that are running.
+    patience: Duration,
 }
+
+/// How long a runtime's drop waits for polls on other threads.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The future of `block_on`, which stands on the stack, as a task.
 struct Root<F>(*mut F);
@@ -74,7 +81,7 @@ impl<T> Drop for RootTask<'_, T> {
 
 impl Runtime {
     pub(crate) fn of(local: Local) -> Runtime {
-        Runtime { local, token: CancelToken::new() }
+        Runtime { local, token: CancelToken::new(), patience: PATIENCE }
     }
 
     /// What differs from [`Runtime::new`].
@@ -102,7 +109,7 @@ impl Runtime {
         &self.token
     }
 
-    /// Spawns a task that runs in the next `block_on`. It need not be `Send`.
+    /// Spawns a task that runs in the next `block_on`, on this thread. It need not be `Send`.
     #[track_caller]
     pub fn spawn<F: Future + 'static>(&self, future: F) -> JoinHandle<F::Output> {
         // What handles have spawned before comes before.
@@ -154,10 +161,13 @@ impl Runtime {
     /// # Panics
     /// Inside a task of a runtime on this thread: the tasks could not go on.
     #[track_caller]
-    pub fn shutdown(self, limit: Duration) -> Result<(), Unfinished> {
+    pub fn shutdown(mut self, limit: Duration) -> Result<(), Unfinished> {
         assert!(scheduler::current().is_none(), "shutdown inside of a task would keep its tasks from running");
         let until = Instant::now().checked_add(limit);
         self.local.shared().shut();
+        if let Some(workers) = self.local.shared().workers() {
+            workers.drain();
+        }
         self.token.cancel_with("the runtime is shut down");
         let stuck = self.local.enter(|| {
             let now = self.local.time().wheel().now_ns();
@@ -168,7 +178,11 @@ impl Runtime {
         let jobs_ended = self.local.shared().pool().wait_idle(until);
         match (stuck, jobs_ended) {
             (None, true) => Ok(()),
-            _ => Err(Unfinished { dump: Dump::of(&self.local) }),
+            _ => {
+                // Its time is over.
+                self.patience = Duration::ZERO;
+                Err(Unfinished { dump: Dump::of(&self.local) })
+            }
         }
     }
 
@@ -188,6 +202,13 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         self.local.shared().shut();
         self.local.shared().pool().close();
+        if let Some(workers) = self.local.shared().workers() {
+            workers.stop();
+            workers.wait_alone(Instant::now().checked_add(self.patience));
+            // SAFETY: inside `enter`, outside of `block_on`; the last thing that is called.
+            let _gone = self.local.enter(|| unsafe { self.local.say_goodbye() });
+            return;
+        }
         self.local.enter(|| self.local.tear_down());
     }
 }

@@ -9,7 +9,7 @@ use core::future::Future;
 use core::panic::Location;
 use core::pin::{pin, Pin};
 use core::task::{Context, Poll};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -36,6 +36,8 @@ struct Shared<E> {
 struct State<E> {
     failures: Vec<Failure<E>>,
     children: BTreeMap<u64, AbortHandle>,
+    /// Those that have gone before they were entered above: on another thread, or refused.
+    gone: BTreeSet<u64>,
     spawned: u64,
 }
 
@@ -167,7 +169,8 @@ impl<E: 'static> Scope<E> {
         T: Send + 'static,
         E: Send,
     {
-        self.spawn_at(future, Origin::new(Location::caller()))
+        // SAFETY: future, output and error are `Send`; what else a child has is so then.
+        unsafe { self.spawn_at(future, Origin::new(Location::caller()), true) }
     }
 
     /// [`Scope::spawn`] of a task that need not be `Send`.
@@ -180,7 +183,8 @@ impl<E: 'static> Scope<E> {
         F: Future<Output = Result<T, E>> + 'static,
         T: 'static,
     {
-        self.spawn_at(future, Origin::new(Location::caller()))
+        // SAFETY: it stays here.
+        unsafe { self.spawn_at(future, Origin::new(Location::caller()), false) }
     }
 
     /// [`Scope::spawn_local`] with a name.
@@ -193,11 +197,14 @@ impl<E: 'static> Scope<E> {
         F: Future<Output = Result<T, E>> + 'static,
         T: 'static,
     {
-        self.spawn_at(future, Origin::named(name.into(), Location::caller()))
+        // SAFETY: it stays here.
+        unsafe { self.spawn_at(future, Origin::named(name.into(), Location::caller()), false) }
     }
 
+    /// # Safety
+    /// `is_shared`: future, output and error are `Send`.
     #[track_caller]
-    fn spawn_at<F, T>(&self, future: F, origin: Origin) -> JoinHandle<T>
+    unsafe fn spawn_at<F, T>(&self, future: F, origin: Origin, is_shared: bool) -> JoinHandle<T>
     where
         F: Future<Output = Result<T, E>> + 'static,
         T: 'static,
@@ -217,10 +224,16 @@ impl<E: 'static> Scope<E> {
         if is_over {
             return local.shared().refuse(child, origin, JoinError::Shutdown);
         }
-        let handle = local.spawn_checked(child, origin);
-        if !handle.is_finished() {
-            self.shared.state().children.insert(number, handle.abort_handle());
+        let handle = match is_shared {
+            // SAFETY: the caller's promise.
+            true => unsafe { local.spawn_shared(child, origin) },
+            false => local.spawn_checked(child, origin),
+        };
+        let mut state = self.shared.state();
+        if !state.gone.remove(&number) {
+            state.children.insert(number, handle.abort_handle());
         }
+        drop(state);
         handle
     }
 }
@@ -246,7 +259,12 @@ struct Child<F, E> {
 
 impl<F, E> Drop for Child<F, E> {
     fn drop(&mut self) {
-        let handle = self.shared.state().children.remove(&self.number);
+        let mut state = self.shared.state();
+        let handle = state.children.remove(&self.number);
+        if handle.is_none() {
+            state.gone.insert(self.number);
+        }
+        drop(state);
         drop(handle);
     }
 }
@@ -369,7 +387,7 @@ where
         token,
         alive: alive.downgrade(),
         turns,
-        state: Mutex::new(State { failures: Vec::new(), children: BTreeMap::new(), spawned: 0 }),
+        state: Mutex::new(State { failures: Vec::new(), children: BTreeMap::new(), gone: BTreeSet::new(), spawned: 0 }),
     });
     let mut guard = Guard { scope: Scope { shared: shared.clone() }, ended: false };
     let body = body_to_its_end(body, guard.scope.clone(), alive).await;

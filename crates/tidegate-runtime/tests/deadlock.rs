@@ -1,6 +1,9 @@
 //! Hangs that are found, and what is not one: DESIGN 6, CASES 49 in both directions.
 #![cfg(not(loom))]
 
+#[path = "support/make.rs"]
+mod make;
+
 use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn, Future};
 use std::pin::{pin, Pin};
@@ -17,10 +20,12 @@ use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::timer::sleep;
 use tidegate_wait::Operation;
 
+use make::builder;
+
 const MS: Duration = Duration::from_millis(1);
 
 fn closed() -> Runtime {
-    Runtime::builder().closed_world(true).build().unwrap()
+    builder().closed_world(true).build().unwrap()
 }
 
 fn deadlock<T: std::fmt::Debug>(ended: Result<T, RunError>) -> Dump {
@@ -209,7 +214,7 @@ fn what_wakes_nobody_does_not_hide_a_deadlock() {
 /// In virtual time a hang is found at once, after all timers have fired.
 #[test]
 fn virtual_time_finds_a_hang_at_once() {
-    let rt = Runtime::builder().virtual_time(true).closed_world(true).build().unwrap();
+    let rt = builder().virtual_time(true).closed_world(true).build().unwrap();
     let before = Instant::now();
     let (_tx, rx) = bounded::<u8>(1);
     let rx = Rc::new(rx);
@@ -250,7 +255,7 @@ fn spawn_circle(n: usize, join: impl Fn(JoinHandle<()>) -> Pin<Box<dyn Future<Ou
 fn open_with_reports() -> (Runtime, Rc<RefCell<Vec<Dump>>>) {
     let reports = Rc::new(RefCell::new(Vec::new()));
     let seen = reports.clone();
-    let rt = Runtime::builder().on_deadlock(move |dump| seen.borrow_mut().push(dump.clone())).build().unwrap();
+    let rt = builder().on_deadlock(move |dump| seen.borrow_mut().push(dump.clone())).build().unwrap();
     (rt, reports)
 }
 
@@ -327,7 +332,7 @@ fn circles_that_may_break_are_not_reported() {
 #[test]
 fn a_report_may_wake_and_panic() {
     let (tx, supervisor) = unbounded::<usize>();
-    let rt = Runtime::builder()
+    let rt = builder()
         .on_deadlock(move |dump| {
             tx.try_send(dump.circles.len()).unwrap();
             panic!("in the report");
@@ -409,7 +414,7 @@ fn a_dropped_abort_handle_leaves_a_circle() {
 fn circles_in_virtual_time() {
     let reports = Rc::new(Cell::new(0));
     let seen = reports.clone();
-    let rt = Runtime::builder().virtual_time(true).on_deadlock(move |_| seen.set(seen.get() + 1)).build().unwrap();
+    let rt = builder().virtual_time(true).on_deadlock(move |_| seen.set(seen.get() + 1)).build().unwrap();
     rt.block_on(async {
         for _ in 0..3 {
             spawn_circle(2, |handle| Box::pin(async move { handle.await.unwrap() }));
@@ -482,7 +487,7 @@ fn long_chains_are_no_circles() {
 /// `dump` from another thread, while the runtime sleeps, and one that nobody answers.
 #[test]
 fn a_dump_from_another_thread() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let handle = rt.handle();
     let asker = {
         let handle = handle.clone();
@@ -536,7 +541,7 @@ fn a_note_ends_with_the_next_poll() {
 /// `since` counts from the last park on the object, not from the first.
 #[test]
 fn since_begins_anew_with_each_park() {
-    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    let rt = builder().virtual_time(true).build().unwrap();
     rt.block_on(async {
         let (tx, rx) = bounded::<u8>(1);
         let _receiver = spawn_local(async move { while rx.recv().await.is_ok() {} });
@@ -557,7 +562,7 @@ fn since_begins_anew_with_each_park() {
 /// `since` counts from the park, through polls that change nothing.
 #[test]
 fn since_counts_from_the_park() {
-    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    let rt = builder().virtual_time(true).build().unwrap();
     rt.block_on(async {
         let (_tx, rx) = bounded::<u8>(1);
         let waker = Rc::new(RefCell::new(None));

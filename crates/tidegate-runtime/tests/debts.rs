@@ -1,6 +1,9 @@
 //! A timer of a runtime takes the first out of a line, and many behind it may go on: whatever the runtime does then (O4).
 #![cfg(not(loom))]
 
+#[path = "support/make.rs"]
+mod make;
+
 use std::future::Future;
 use std::pin::{pin, Pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tidegate_channel::{bounded, bounded_by, Operation, Receiver, RecvError, WeightedSender};
-use tidegate_runtime::{spawn, OutsideGuard, Runtime};
+use tidegate_runtime::{spawn, OutsideGuard};
+
+use make::builder;
 
 const MS: Duration = Duration::from_millis(1);
 const LINE: usize = 500;
@@ -56,7 +61,7 @@ fn a_line_does_not_wait_for_the_runtime() {
         let waker = Waker::from(woken.clone());
         let (tx, _rx) = channel();
         let mut line: Vec<_> = (0..LINE).map(|_| Box::pin(tx.send(1))).collect();
-        let rt = Runtime::new().unwrap();
+        let rt = builder().build().unwrap();
         rt.block_on(async {
             let mut heavy = pin!(tx.send(ALL).timeout(5 * MS));
             parks(heavy.as_mut(), Waker::noop());
@@ -77,7 +82,8 @@ fn slots_do_not_wait_for_the_runtime() {
     let (tx, rx) = bounded(LINE + 1);
     (0..=LINE).for_each(|n| tx.try_send(n).unwrap());
     let mut line: Vec<_> = (0..LINE).map(|n| Box::pin(tx.send(n))).collect();
-    Runtime::new()
+    builder()
+        .build()
         .unwrap()
         .block_on(async {
             let mut many = pin!(tx.reserve_many(LINE + 1).timeout(5 * MS));
@@ -98,13 +104,13 @@ fn slots_do_not_wait_for_the_runtime() {
 /// A line of tasks in a closed world, behind a send of another runtime that `then` does something when it has expired.
 fn closed_world_beside(then: impl FnOnce(OutsideGuard) + Send + 'static) {
     let (tx, _rx) = channel();
-    let closed = Runtime::builder().closed_world(true).build().unwrap();
+    let closed = builder().closed_world(true).build().unwrap();
     let (guard, heavy) = (closed.handle().outside(), tx.clone());
     let (says_parked, parked) = mpsc::channel();
     // Its runtime stays alive meanwhile.
     let (over, is_over) = mpsc::channel::<()>();
     let other = thread::spawn(move || {
-        let rt = Runtime::new().unwrap();
+        let rt = builder().build().unwrap();
         rt.block_on(async {
             let mut heavy = pin!(heavy.send(ALL).timeout(200 * MS));
             parks(heavy.as_mut(), Waker::noop());

@@ -1,5 +1,8 @@
 //! Scopes, `join_all`, `race`: children end before their parent goes on, failures cancel, values come back.
 
+#[path = "support/make.rs"]
+mod make;
+
 use std::cell::{Cell, RefCell};
 use std::future::{pending, Future};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -8,17 +11,19 @@ use std::time::Duration;
 
 use tidegate_channel::{bounded, RecvError, SendError};
 use tidegate_runtime::{
-    join_all, race, scope, scope_on, spawn_local, yield_now, Failure, Handle, JoinError, Runtime, Scope, ScopeError,
+    join_all, race, scope, scope_on, spawn_local, yield_now, Failure, Handle, JoinError, Scope, ScopeError,
 };
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::op::poll_once;
 use tidegate_wait::timer::sleep;
 use tidegate_wait::Operation;
 
+use make::builder;
+
 const MS: Duration = Duration::from_millis(1);
 
 fn run<F: Future>(future: F) -> F::Output {
-    let rt = Runtime::builder().virtual_time(true).closed_world(true).build().unwrap();
+    let rt = builder().virtual_time(true).closed_world(true).build().unwrap();
     rt.block_on(future).unwrap()
 }
 

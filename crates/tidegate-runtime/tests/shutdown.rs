@@ -1,6 +1,9 @@
 //! Blocking jobs and the end of a runtime: CASES 48.
 #![cfg(not(loom))]
 
+#[path = "support/make.rs"]
+mod make;
+
 use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
@@ -9,15 +12,17 @@ use std::sync::{mpsc, Arc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate_runtime::{spawn_blocking, spawn_local_named, yield_now, Handle, JoinError, Runtime};
+use tidegate_runtime::{spawn_blocking, spawn_local_named, yield_now, Handle, JoinError};
 use tidegate_wait::timer::sleep;
 use tidegate_wait::Operation;
+
+use make::builder;
 
 const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn jobs_run_elsewhere_and_are_joined() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let here = thread::current().id();
     rt.block_on(async {
         let there = spawn_blocking(|| thread::current().id()).await.unwrap();
@@ -40,7 +45,7 @@ fn jobs_run_elsewhere_and_are_joined() {
 /// The pool is bounded; jobs beyond it wait in order, and may be aborted as long as they wait.
 #[test]
 fn the_pool_is_bounded() {
-    let rt = Runtime::builder().blocking_threads(2).build().unwrap();
+    let rt = builder().blocking_threads(2).build().unwrap();
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     rt.block_on(async {
         let (release, gate) = mpsc::channel::<()>();
@@ -77,7 +82,7 @@ fn the_pool_is_bounded() {
 /// A shutdown cancels the runtime's token and lets everybody end.
 #[test]
 fn a_shutdown_lets_tasks_end() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let ended = Rc::new(Cell::new(0));
     for i in 0..3 {
         let (token, ended) = (rt.token().clone(), ended.clone());
@@ -100,7 +105,7 @@ fn a_shutdown_lets_tasks_end() {
 /// CASES 48: a deadline, and the names of what did not end. Neither a task nor a job holds it up.
 #[test]
 fn a_shutdown_names_what_did_not_end() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let (release, gate) = mpsc::channel::<()>();
     let value = Rc::new(());
     let kept = value.clone();
@@ -132,13 +137,13 @@ fn a_shutdown_names_what_did_not_end() {
 #[test]
 fn a_shutdown_in_a_closed_world_is_not_held_up() {
     for virtual_time in [false, true] {
-        let rt = Runtime::builder().closed_world(true).virtual_time(virtual_time).build().unwrap();
+        let rt = builder().closed_world(true).virtual_time(virtual_time).build().unwrap();
         rt.spawn(pending::<()>()).detach();
         let unfinished = rt.shutdown(Duration::from_secs(3600)).unwrap_err();
         assert_eq!(unfinished.dump().tasks.len(), 1);
     }
     // Without that declaration, virtual time runs to the deadline at once.
-    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    let rt = builder().virtual_time(true).build().unwrap();
     rt.spawn(sleep(Duration::from_secs(1))).detach();
     rt.spawn(pending::<()>()).detach();
     assert_eq!(rt.shutdown(Duration::from_secs(3600)).unwrap_err().dump().tasks.len(), 1);
@@ -147,7 +152,7 @@ fn a_shutdown_in_a_closed_world_is_not_held_up() {
 /// What another thread spawned before the shutdown runs, and jobs that were queued.
 #[test]
 fn a_shutdown_runs_what_was_left_to_it() {
-    let rt = Runtime::builder().blocking_threads(1).build().unwrap();
+    let rt = builder().blocking_threads(1).build().unwrap();
     let handle = rt.handle();
     let jobs: Vec<_> = (0..3).map(|i| handle.spawn_blocking(move || i)).collect();
     let task = thread::spawn(move || handle.spawn(async { 7 })).join().unwrap();
@@ -160,7 +165,7 @@ fn a_shutdown_runs_what_was_left_to_it() {
 /// In virtual time, beside a thread that may still wake somebody, the limit is one of real time.
 #[test]
 fn a_shutdown_in_virtual_time_ends() {
-    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    let rt = builder().virtual_time(true).build().unwrap();
     let _declared = rt.handle().outside();
     rt.spawn(pending::<()>()).detach();
     assert_eq!(rt.shutdown(10 * MS).unwrap_err().dump().tasks.len(), 1);
@@ -169,7 +174,7 @@ fn a_shutdown_in_virtual_time_ends() {
 /// A dropped runtime waits for nothing: a job that runs goes on, one that waits is refused.
 #[test]
 fn a_drop_waits_for_no_job() {
-    let rt = Runtime::builder().blocking_threads(1).build().unwrap();
+    let rt = builder().blocking_threads(1).build().unwrap();
     let (release, gate) = mpsc::channel::<()>();
     let running = rt.handle().spawn_blocking(move || gate.recv().is_ok());
     let queued = rt.handle().spawn_blocking(|| ());

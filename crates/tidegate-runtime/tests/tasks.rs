@@ -1,5 +1,8 @@
 //! One task's life: output, panic, abort, detachment, the end of its runtime. Every future, output and value ends once.
 
+#[path = "support/make.rs"]
+mod make;
+
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -20,10 +23,12 @@ use tidegate_wait::op::poll_once;
 use tidegate_wait::timer::sleep;
 use tidegate_wait::Operation;
 
+use make::builder;
+
 const MS: Duration = Duration::from_millis(1);
 
 fn runtime() -> Runtime {
-    Runtime::builder().virtual_time(true).closed_world(true).build().unwrap()
+    builder().virtual_time(true).closed_world(true).build().unwrap()
 }
 
 /// Counts its drops.
@@ -382,9 +387,9 @@ fn destructors_may_call_back_into_a_dying_runtime() {
 
 #[test]
 fn bad_input_is_a_clear_error() {
-    assert_eq!(Runtime::builder().threads(0).build().unwrap_err(), BuildError::NoThreads);
-    assert_eq!(Runtime::builder().blocking_threads(0).build().unwrap_err(), BuildError::NoBlockingThreads);
-    assert_eq!(Runtime::builder().threads(3).build().unwrap_err(), BuildError::TooManyThreads(3));
+    assert_eq!(builder().threads(0).build().unwrap_err(), BuildError::NoThreads);
+    assert_eq!(builder().blocking_threads(0).build().unwrap_err(), BuildError::NoBlockingThreads);
+    assert_eq!(builder().threads(257).build().unwrap_err(), BuildError::TooManyThreads(257));
     assert_eq!(Handle::current().unwrap_err(), NoRuntime);
     let outside = catch_unwind(|| drop(spawn(async {})));
     assert!(outside.unwrap_err().downcast::<String>().unwrap().contains("not running a Tidegate runtime"));
@@ -527,7 +532,7 @@ fn a_leaked_join_takes_no_turn() {
 /// `.wait()` on a thread that runs tasks: a timer of its own ends it, on the driver's thread.
 #[test]
 fn a_blocking_wait_in_a_task_has_time() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     rt.block_on(async {
         let (_tx, rx) = bounded::<u8>(1);
         assert!(rx.recv().timeout(MS).wait().unwrap_err().is_timeout());

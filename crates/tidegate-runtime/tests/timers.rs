@@ -1,6 +1,9 @@
 //! The scheduler's clock: timers beside work, CASES 36 and 47, as orders and counts; latencies are the benchmark's.
 #![cfg(not(loom))]
 
+#[path = "support/make.rs"]
+mod make;
+
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -8,15 +11,17 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tidegate_channel::{bounded_by, unbounded, Operation};
-use tidegate_runtime::{spawn_local, yield_now, Runtime};
+use tidegate_runtime::{spawn_local, yield_now};
 use tidegate_wait::timer::{interval, sleep};
+
+use make::builder;
 
 const MS: Duration = Duration::from_millis(1);
 
 /// CASES 47: a task that is always ready does not keep the clock from being looked at, however short its polls are.
 #[test]
 fn short_polls_do_not_starve_timers() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     rt.block_on(async {
         let woken = Rc::new(Cell::new(false));
         let seen = woken.clone();
@@ -37,7 +42,7 @@ fn short_polls_do_not_starve_timers() {
 /// An operation that is always ready yields when its budget is used up, so others run.
 #[test]
 fn a_ready_operation_yields_now_and_then() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let others = Rc::new(Cell::new(0));
     let seen = others.clone();
     rt.block_on(async move {
@@ -63,7 +68,7 @@ fn a_ready_operation_yields_now_and_then() {
 /// After long polls the clock is looked at after each: a timer waits for one of them at most.
 #[test]
 fn long_polls_bring_the_clock_forward() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     rt.block_on(async {
         let polls = Rc::new(Cell::new(0));
         let due_after = Rc::new(Cell::new(None));
@@ -104,7 +109,7 @@ fn busy(time: Duration) {
 /// The first thing that a `block_on` does is to look at the clock.
 #[test]
 fn a_run_begins_with_what_is_due() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let log = Rc::new(std::cell::RefCell::new(Vec::new()));
     let seen = log.clone();
     rt.block_on(async {
@@ -134,7 +139,7 @@ fn a_run_begins_with_what_is_due() {
 /// All that is due at one look wakes before a task runs, however many there are: on the system's clock, too.
 #[test]
 fn all_that_is_due_precedes_tasks() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let log = Rc::new(std::cell::RefCell::new(Vec::new()));
     let n = 200;
     rt.block_on(async {
@@ -173,7 +178,7 @@ fn a_waker_has_a_budget() {
             self.1.store(sent, std::sync::atomic::Ordering::Relaxed);
         }
     }
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let (tx, _rx) = unbounded();
     let sends = std::sync::Arc::new(Sends(tx.clone(), false.into()));
     rt.block_on(async {
@@ -208,7 +213,7 @@ fn a_timer_that_is_armed_by_a_waker() {
             }
         }
     }
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     rt.block_on(async {
         let mut first = Box::pin(sleep(5 * MS));
         let mut kept = None;
@@ -229,7 +234,7 @@ fn a_timer_that_is_armed_by_a_waker() {
 /// 32,768 sleeps at once all fire, never early.
 #[test]
 fn many_sleepers() {
-    let rt = Runtime::new().unwrap();
+    let rt = builder().build().unwrap();
     let n = if cfg!(miri) { 200 } else { 32_768 };
     rt.block_on(async {
         let tasks: Vec<_> = (0..n)
@@ -251,7 +256,7 @@ fn many_sleepers() {
 /// Virtual time: a day of ticks takes none, and the clock stands still while anything is runnable.
 #[test]
 fn virtual_time_jumps() {
-    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    let rt = builder().virtual_time(true).build().unwrap();
     let before = Instant::now();
     rt.block_on(async {
         let mut ticks = interval(Duration::from_secs(60)).unwrap();
@@ -277,7 +282,7 @@ fn virtual_time_jumps() {
     // Moved by hand, too.
     let fired = Rc::new(Cell::new(false));
     let seen = fired.clone();
-    let rt = Runtime::builder().virtual_time(true).build().unwrap();
+    let rt = builder().virtual_time(true).build().unwrap();
     rt.spawn(async move {
         let mut nap = Box::pin(sleep(Duration::from_secs(5)));
         let pending = poll_fn(|cx| Poll::Ready(std::future::Future::poll(nap.as_mut(), cx).is_pending())).await;
@@ -288,7 +293,7 @@ fn virtual_time_jumps() {
     rt.advance(Duration::from_secs(10)).unwrap();
     rt.block_on(yield_now()).unwrap();
     assert!(fired.get());
-    assert!(Runtime::new().unwrap().advance(MS).is_none());
+    assert!(builder().build().unwrap().advance(MS).is_none());
 }
 
 /// A5, O4: a send of the whole limit that expires lets in a long line, of which the driver thread does the most; in virtual
@@ -297,7 +302,7 @@ fn virtual_time_jumps() {
 fn a_long_line_is_let_in() {
     const LINE: u64 = if cfg!(miri) { 100 } else { 2_000 };
     for is_virtual in [false, true] {
-        let rt = Runtime::builder().virtual_time(is_virtual).closed_world(true).build().unwrap();
+        let rt = builder().virtual_time(is_virtual).closed_world(true).build().unwrap();
         rt.block_on(async {
             let (tx, rx) = bounded_by(LINE + 1, |&n: &u64| n);
             tx.try_send(1).unwrap();

@@ -1,4 +1,5 @@
-//! The local scheduler: one thread, one strict FIFO queue.
+//! The local scheduler: one thread, one strict FIFO queue. Each thread of a pool has one, too, with a seat there: its clock,
+//! its mailbox and its pinned tasks are here, its round and all that it shares in `pool`.
 //!
 //! # Order
 //! A spawn and a wake append at the tail. Wakes from other threads are taken over before each poll, in the order in which
@@ -12,7 +13,7 @@
 //!
 //! Tests: `tests/order.rs`, `tests/timers.rs`.
 
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use core::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,11 +22,13 @@ use tidegate_wait::context::{refill, Hooks, WaitInfo};
 use tidegate_wait::timer::{is_settling, Next};
 use tidegate_wait::wake_batch::contain;
 
+use super::names::Names;
+use super::pool::{Post, Seat, WorkerPool};
 use super::queue::{Registry, RunQueue};
 use super::wait::{QUEUED, REGISTERED, WAITING};
-use super::{Mailbox, Time};
+use super::{Home, Mailbox, Time};
 use crate::builder::{OnDeadlock, OnIdle};
-use crate::deadlock::{Circles, Searched, TASK};
+use crate::deadlock::{Circles, Searched};
 use crate::handle::Shared;
 use crate::task::{Header, JoinError, JoinHandle, Origin, Start, Work};
 
@@ -34,60 +37,59 @@ const LOOK: u32 = 16;
 /// How long they may take, in ns, at the pace of those before.
 const LOOK_NS: u64 = 100_000;
 /// How many operations one poll may do before it yields.
-const BUDGET: u32 = 128;
+pub(super) const BUDGET: u32 = 128;
 /// How many steps of the wheel that fire nothing are taken at one look.
 const QUIET_TURNS: u32 = 64;
 
 /// How soon to look again whether the driver has still somebody to wake.
-const SETTLING: Duration = Duration::from_millis(1);
+pub(super) const SETTLING: Duration = Duration::from_millis(1);
 
 /// A runtime's side of its thread.
 #[derive(Debug)]
 pub(crate) struct Local {
     shared: Arc<Shared>,
+    home: Home,
     mailbox: &'static Mailbox,
-    queue: RunQueue,
+    /// Its place in a pool.
+    pub(super) seat: Option<Seat>,
+    /// That pool, while this thread runs its tasks; null otherwise.
+    pub(super) pool: Cell<*const WorkerPool>,
+    /// What is to be polled; in a pool, of the pinned tasks.
+    pub(super) queue: RunQueue,
+    /// All tasks of a local runtime.
     tasks: Registry,
-    current: Cell<*const Header>,
-    /// The task of `block_on`, during a run. It is only compared.
-    root: Cell<*const Header>,
+    pub(super) current: Cell<*const Header>,
     /// When a shutdown is over.
-    until: Cell<Option<Instant>>,
-    time: Time,
+    pub(super) until: Cell<Option<Instant>>,
+    time: Arc<Time>,
     /// The time of the last look.
-    now: Cell<u64>,
+    pub(super) now: Cell<u64>,
     /// When the wheel wants to be turned; zero: now; MAX: never.
-    due: Cell<u64>,
+    pub(super) due: Cell<u64>,
     /// Polls until the next look, and how many there were to be after the last one.
-    left: Cell<u32>,
+    pub(super) left: Cell<u32>,
     pace: Cell<u32>,
+    /// How many looks and searches there have been, to look at another worker each time.
+    pub(super) looks: Cell<u32>,
     /// Since the last look the thread has slept: it says nothing about the pace.
-    has_slept: Cell<bool>,
+    pub(super) has_slept: Cell<bool>,
     /// Operations and what they wait for, by the numbers that the tasks' notes have.
-    names: RefCell<Vec<Name>>,
+    names: Names,
     /// A join has parked since the last search for circles.
-    has_new_joins: Cell<bool>,
+    pub(super) has_new_joins: Cell<bool>,
     circles: Circles,
     /// When to search again; MAX: after the next join that parks.
-    next_search: Cell<u64>,
-    before_sleep: BeforeSleep,
+    pub(super) next_search: Cell<u64>,
+    pub(super) before_sleep: BeforeSleep,
 }
 
 /// The builder's [`OnIdle`].
-struct BeforeSleep(OnIdle);
+pub(super) struct BeforeSleep(pub(super) OnIdle);
 
 impl core::fmt::Debug for BeforeSleep {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(if self.0.is_some() { "Some(..)" } else { "None" })
     }
-}
-
-/// An operation and what it waits for.
-#[derive(Clone, Copy, Debug)]
-struct Name {
-    operation: &'static str,
-    owner: &'static str,
-    is_join: bool,
 }
 
 /// Why there is nothing to go on with.
@@ -101,24 +103,52 @@ pub(crate) enum Stuck {
 }
 
 impl Local {
+    /// A local runtime's.
     pub(crate) fn new(shared: Arc<Shared>, time: Time, on_deadlock: OnDeadlock, on_idle: OnIdle) -> Local {
-        let mailbox = shared.mailbox();
+        Local::at(None, shared, Arc::new(time), on_deadlock, on_idle)
+    }
+
+    /// That of a worker of a pool, whose time is there.
+    pub(crate) fn at_post(
+        post: &'static Post,
+        shared: Arc<Shared>,
+        on_deadlock: OnDeadlock,
+        on_idle: OnIdle,
+    ) -> Option<Local> {
+        let time = post.time()?;
+        Some(Local::at(Some(post), shared, time, on_deadlock, on_idle))
+    }
+
+    fn at(
+        post: Option<&'static Post>,
+        shared: Arc<Shared>,
+        time: Arc<Time>,
+        on_deadlock: OnDeadlock,
+        on_idle: OnIdle,
+    ) -> Local {
         let now = time.wheel().now_ns();
+        let (mailbox, home) = match post {
+            Some(post) => (&post.mailbox, post.pinned()),
+            None => (shared.mailbox(), Home::of_mailbox(shared.mailbox())),
+        };
         Local {
             shared,
+            home,
             mailbox,
+            seat: post.map(Seat::take),
+            pool: Cell::new(ptr::null()),
             queue: RunQueue::new(),
-            tasks: Registry::new(),
+            tasks: Registry::default(),
             current: Cell::new(ptr::null()),
-            root: Cell::new(ptr::null()),
             until: Cell::new(None),
             time,
             now: Cell::new(now),
             due: Cell::new(0),
             left: Cell::new(0),
             pace: Cell::new(1),
+            looks: Cell::new(0),
             has_slept: Cell::new(true),
-            names: RefCell::new(Vec::new()),
+            names: Names::new(post.map(|post| post.pool.names())),
             has_new_joins: Cell::new(false),
             circles: Circles::new(on_deadlock),
             next_search: Cell::new(u64::MAX),
@@ -135,22 +165,34 @@ impl Local {
         self.mailbox
     }
 
+    /// Of its pinned tasks, if it is a worker's.
+    #[inline(always)]
+    pub(crate) fn home(&self) -> Home {
+        self.home
+    }
+
+    /// The pool whose tasks this thread is running.
+    #[inline(always)]
+    pub(crate) fn pool_in_use(&self) -> *const WorkerPool {
+        self.pool.get()
+    }
+
     pub(crate) fn tasks(&self) -> &Registry {
         &self.tasks
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn count_tasks(&self) -> usize {
+        self.seat.as_ref().map_or_else(|| self.tasks.len(), |seat| seat.post.pool.tasks())
     }
 
     pub(crate) fn current_task(&self) -> *const Header {
         self.current.get()
     }
 
-    /// Is it the task of `block_on`? Nobody has its handle.
-    pub(crate) fn is_root(&self, task: *const Header) -> bool {
-        self.root.get() == task
-    }
-
-    /// When the wheel wants to be turned, in ns.
+    /// When the wheel wants to be turned, or the first one of the pool, in ns.
     pub(crate) fn due_ns(&self) -> u64 {
-        self.due.get()
+        self.seat.as_ref().map_or(self.due.get(), |seat| self.due.get().min(seat.post.pool.due()))
     }
 
     pub(crate) fn time(&self) -> &Time {
@@ -162,36 +204,8 @@ impl Local {
         self.now.get()
     }
 
-    /// What the number in a task's note stands for.
-    pub(crate) fn names_of(&self, number: u8) -> (&'static str, &'static str) {
-        let names = self.names.borrow();
-        names.get(usize::from(number)).map_or(("wait", "something"), |name| (name.operation, name.owner))
-    }
-
-    /// The number for a task's note, and whether it is that of a join. By the texts' addresses: a text that stands in two
-    /// places has two numbers.
-    #[inline]
-    fn number_of(&self, wait: &WaitInfo) -> (u8, bool) {
-        let wanted = (wait.operation.as_ptr(), wait.owner.as_ptr());
-        let names = self.names.borrow();
-        let known = names.iter().position(|name| (name.operation.as_ptr(), name.owner.as_ptr()) == wanted);
-        if let Some(number) = known {
-            return (number as u8, names[number].is_join);
-        }
-        drop(names);
-        self.number_anew(wait)
-    }
-
-    #[cold]
-    fn number_anew(&self, wait: &WaitInfo) -> (u8, bool) {
-        let is_join = wait.owner == TASK;
-        let mut names = self.names.borrow_mut();
-        // There are not so many kinds; the last number would stand for all that are left.
-        if names.len() < usize::from(u8::MAX) {
-            names.push(Name { operation: wait.operation, owner: wait.owner, is_join });
-            return ((names.len() - 1) as u8, is_join);
-        }
-        (u8::MAX, is_join)
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
     }
 
     /// Runs `f` as this scheduler's thread.
@@ -199,15 +213,45 @@ impl Local {
         super::with_current(self, || tidegate_wait::context::enter(self.time.wheel(), self, f))
     }
 
-    /// A new task at the tail of the queue.
+    /// A new task of this thread at the tail of the queue.
     #[inline]
     pub(crate) fn spawn<W: Work>(&self, work: W, spawned: Origin) -> JoinHandle<W::Output> {
         // The registry's and the handle's reference.
-        let task = Header::allocate(work, self.mailbox, spawned, 2);
+        let task = Header::allocate(work, self.home, spawned, 2);
         // SAFETY: just made; the handle's reference is handed on.
         unsafe {
-            self.tasks.insert(task.as_ptr());
-            self.queue.push(task.as_ptr());
+            match &self.seat {
+                None => {
+                    self.tasks.insert(task.as_ptr());
+                    self.push(task.as_ptr());
+                }
+                Some(seat) => {
+                    seat.post.remember(task.as_ptr());
+                    self.push_pinned(task.as_ptr());
+                }
+            }
+            JoinHandle::from_raw(task)
+        }
+    }
+
+    /// A new task, which any thread of a pool may run.
+    ///
+    /// # Safety
+    /// Work and output are `Send`.
+    #[inline]
+    pub(crate) unsafe fn spawn_shared<W: Work>(&self, work: W, spawned: Origin) -> JoinHandle<W::Output> {
+        if self.shared.was_shut() {
+            return self.shared.refuse(work, spawned, JoinError::Shutdown);
+        }
+        let Some(seat) = &self.seat else { return self.spawn(work, spawned) };
+        let task = Header::allocate(work, seat.post.shared(), spawned, 2);
+        // SAFETY: just made, SCHEDULED; the handle's reference is handed on.
+        unsafe {
+            seat.post.remember(task.as_ptr());
+            match self.pool.get().is_null() {
+                false => self.push_woken(task.as_ptr()),
+                true => seat.post.pool.inject(task.as_ptr()),
+            }
             JoinHandle::from_raw(task)
         }
     }
@@ -219,7 +263,10 @@ impl Local {
     #[inline(always)]
     pub(crate) unsafe fn push(&self, task: *const Header) {
         // SAFETY: the caller's promise: S1, and the registry's reference.
-        unsafe { self.queue.push(task) }
+        unsafe {
+            (*task).wait.set(QUEUED);
+            self.queue.push(task);
+        }
     }
 
     /// [`Local::spawn`], unless the runtime is shut.
@@ -247,10 +294,10 @@ impl Local {
         self.mailbox.give_back();
     }
 
-    /// Takes over what other threads have woken or spawned.
+    /// Takes over what other threads have woken or spawned. (A worker does so in its round.)
     #[inline]
     pub(crate) fn take_mail(&self) {
-        if !self.mailbox.has_tasks() {
+        if self.seat.is_some() || !self.mailbox.has_tasks() {
             return;
         }
         self.mailbox.drain(|task| {
@@ -261,7 +308,7 @@ impl Local {
                     if !(*task).wait.has(REGISTERED) {
                         self.tasks.insert(task);
                     }
-                    self.queue.push(task);
+                    self.push(task);
                 }
                 Header::release(task);
             }
@@ -273,7 +320,10 @@ impl Local {
     /// # Safety
     /// Inside `enter`; the caller has a reference on `root`, or `root` is null: then until there is no task left.
     pub(crate) unsafe fn run(&self, root: *const Header, limit: u64) -> Result<(), Stuck> {
-        self.root.set(root);
+        if self.seat.is_some() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.work(Some(root), limit) };
+        }
         // Whatever time has passed since the last run was not a poll's.
         self.has_slept.set(true);
         self.left.set(0);
@@ -321,6 +371,8 @@ impl Local {
     #[inline(always)]
     unsafe fn step(&self, task: *const Header) {
         self.left.set(self.left.get() - 1);
+        // SAFETY: it is ours since it left the queue.
+        unsafe { (*task).wait.clear(QUEUED) };
         // SAFETY: alive: the registry's reference, or the one that was left to the queue (S4).
         unsafe {
             match (*task).state.start() {
@@ -345,8 +397,12 @@ impl Local {
     /// Drops the future of a task that has not completed.
     ///
     /// # Safety
-    /// Registered here.
+    /// Registered here; not running.
     pub(crate) unsafe fn cancel(&self, task: *const Header, why: JoinError) {
+        if self.seat.is_some() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.cancel_pinned(task, why) };
+        }
         let before = self.current.replace(task);
         // SAFETY: the caller's promise.
         unsafe {
@@ -379,7 +435,7 @@ impl Local {
 
     /// Looks at the clock; wakes what is due; serves requests.
     #[inline(never)]
-    fn look(&self) {
+    pub(super) fn look(&self) {
         let before = self.now.replace(self.time.wheel().now_ns());
         if !self.has_slept.replace(false) {
             // At most twice as many polls as before, if so many take `LOOK_NS`.
@@ -391,34 +447,48 @@ impl Local {
         if self.mailbox.take_timer() {
             self.due.set(0);
         }
-        if self.due.get() <= self.now.get() {
+        // Another worker may have turned the wheel, or seen that it should be.
+        let due = self.seat.as_ref().map_or(u64::MAX, |seat| seat.post.due());
+        if self.due.get().min(due) <= self.now.get() {
             self.turn();
         }
         self.mailbox.serve(self);
     }
 
     /// Fires all that is due. Work of the wheel that fires nothing is done in part: tasks may go on in between.
-    fn turn(&self) {
+    pub(super) fn turn(&self) {
         // A waker may arm a timer that is earlier than what the turn has seen.
         self.due.set(u64::MAX);
+        let post = self.seat.as_ref().map(|seat| seat.post);
+        if let Some(post) = post {
+            post.clear_due();
+        }
+        let next = Local::turn_wheel(&self.time);
+        self.due.set(next.min(self.due.get()));
+        if let Some(post) = post {
+            post.lower_due(next);
+        }
+    }
+
+    /// When the wheel wants to be turned next.
+    pub(super) fn turn_wheel(time: &Time) -> u64 {
         let mut quiet = 0;
-        let next = loop {
-            match self.time.wheel().turn_counting() {
+        loop {
+            match time.wheel().turn_counting() {
                 (Next::More, 0) if quiet == QUIET_TURNS => break 0,
                 (Next::More, 0) => quiet += 1,
                 (Next::More, _) => {}
                 (Next::At(at), _) => break at,
                 (Next::Idle, _) => break u64::MAX,
             }
-        };
-        self.due.set(next.min(self.due.get()));
+        }
     }
 
     /// Nothing is runnable: sleeps until something is.
     #[inline(never)]
     fn idle(&self, limit: u64) -> Result<(), Stuck> {
         self.has_slept.set(true);
-        if let Time::Virtual(_) = self.time {
+        if let Time::Virtual(_) = *self.time {
             // Its wheel tells nobody of a timer that is armed; and time does not pass otherwise.
             self.due.set(0);
         }
@@ -440,7 +510,7 @@ impl Local {
         if self.mailbox.has_tasks() || self.mailbox.has_requests() {
             return Ok(());
         }
-        if let (Time::Virtual(clock), false) = (&self.time, is_open) {
+        if let (Time::Virtual(clock), false) = (&*self.time, is_open) {
             if limit < self.due.get() {
                 return Err(Stuck::Limit);
             }
@@ -480,7 +550,7 @@ impl Local {
         self.has_slept.set(true);
         self.left.set(0);
         let parker = self.mailbox.parker();
-        match &self.time {
+        match &*self.time {
             Time::System(wheel) => match self.due.get().min(limit).min(self.next_search.get()) {
                 u64::MAX => parker.park(),
                 until => {
@@ -506,7 +576,7 @@ impl Local {
     }
 
     /// Looks for circles of joins, if it is time. True: one was reported, so look whether something is runnable now.
-    fn search_circles(&self) -> bool {
+    pub(super) fn search_circles(&self) -> bool {
         if !self.has_new_joins.get() {
             return false;
         }
@@ -525,9 +595,12 @@ impl Hooks for Local {
         if task.is_null() {
             return;
         }
-        let (number, is_join) = self.number_of(&wait);
+        let (number, is_join) = self.names.number_of(&wait);
         if is_join {
-            self.has_new_joins.set(true);
+            match &self.seat {
+                None => self.has_new_joins.set(true),
+                Some(seat) => seat.post.pool.note_join(),
+            }
         }
         // SAFETY: the task is being polled.
         unsafe { (*task).wait.park(&wait, number, self.now.get()) };

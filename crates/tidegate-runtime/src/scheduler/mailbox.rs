@@ -11,7 +11,8 @@
 //! ```
 //! - **X1** Whoever makes the stack non-empty wakes the thread, after the push; the thread empties it before it parks, and
 //!   its parker remembers a wake. So no push is slept over.
-//! - **X2** Each task in the stack has a reference there; whoever takes it out has it then.
+//! - **X2** Each task in a local runtime's stack has a reference there; whoever takes it out has it then. In a pool's, for
+//!   its pinned tasks, it has none: W2.
 //! - **X3** A mailbox is never freed, only reused: a waker may come at any time, in particular between its task's
 //!   SCHEDULED and the push, while the runtime is dropped. What it pushes then is COMPLETE, and whoever takes it out, be it
 //!   the next runtime, gives the reference back. It may also be woken, by a thread of its last runtime: for nothing.
@@ -39,6 +40,8 @@ pub(crate) struct Mailbox {
     requests: Mutex<Vec<Request>>,
     /// Parked on by the runtime's thread only; woken by anybody.
     parker: Parker,
+    /// X2.
+    is_of_pool: bool,
 }
 
 // SAFETY: tasks in the stack are only reached by whoever took them out; `parker` is parked on by one thread, the one that
@@ -63,8 +66,9 @@ fn free() -> MutexGuard<'static, Vec<&'static Mailbox>> {
 }
 
 impl Mailbox {
-    fn new() -> Mailbox {
+    fn new(is_of_pool: bool) -> Mailbox {
         Mailbox {
+            is_of_pool,
             head: AtomicPtr::new(CLOSED),
             has_timer: AtomicBool::new(false),
             has_requests: AtomicBool::new(false),
@@ -73,24 +77,33 @@ impl Mailbox {
         }
     }
 
+    /// A closed one, for a place in a pool.
+    pub(crate) fn of_pool() -> Mailbox {
+        Mailbox::new(true)
+    }
+
     /// An open, empty mailbox for the calling thread.
     pub(crate) fn take() -> &'static Mailbox {
         let known = if cfg!(loom) { None } else { free().pop() };
-        let mailbox = known.unwrap_or_else(|| Box::leak(Box::new(Mailbox::new())));
-        // Ordering: Relaxed; nobody else pushes to it before it is given out.
-        mailbox.head.store(ptr::null_mut(), Ordering::Relaxed);
-        // Left by late threads of its last runtime.
-        mailbox.has_timer.store(false, Ordering::Relaxed);
-        mailbox.has_requests.store(false, Ordering::Relaxed);
+        let mailbox = known.unwrap_or_else(|| Box::leak(Box::new(Mailbox::new(false))));
+        mailbox.open();
         mailbox
+    }
+
+    /// Opens one that is closed, or leaves it open.
+    pub(crate) fn open(&self) {
+        // Ordering: Relaxed; a late thread of its last runtime only looks for CLOSED.
+        if self.head.load(Ordering::Relaxed) == CLOSED {
+            self.head.store(ptr::null_mut(), Ordering::Relaxed);
+            // Left by late threads of its last runtime.
+            self.has_timer.store(false, Ordering::Relaxed);
+            self.has_requests.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Closes it; what stood there is given back.
     pub(crate) fn close(&self) {
-        self.empty(CLOSED, |task| {
-            // SAFETY: X2.
-            unsafe { Header::release(task) }
-        });
+        self.empty(CLOSED, |task| self.give_up(task));
         self.requests().clear();
     }
 
@@ -101,17 +114,27 @@ impl Mailbox {
         }
     }
 
-    /// Leaves a task with a reference.
+    /// An entry that goes without being run.
+    fn give_up(&self, task: *const Header) {
+        // SAFETY: X2; the entry is the caller's.
+        unsafe {
+            match self.is_of_pool {
+                true => Header::drop_entry(task),
+                false => Header::release(task),
+            }
+        }
+    }
+
+    /// Leaves a task, with a reference if this is a local runtime's.
     ///
     /// # Safety
-    /// The caller has set SCHEDULED, and its reference goes along.
+    /// The caller has set SCHEDULED, and its reference goes along; in a pool, W2.
     pub(crate) unsafe fn push(&self, task: *const Header) {
         // Ordering: Relaxed to look; the exchange has the Release.
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             if head == CLOSED {
-                // SAFETY: the reference is the caller's still.
-                unsafe { Header::release(task) };
+                self.give_up(task);
                 return;
             }
             // SAFETY: who set SCHEDULED may link the task (S1).

@@ -1,17 +1,24 @@
-//! Who polls tasks: the local scheduler, one thread with a strict FIFO queue.
+//! Who polls tasks: the local scheduler, one thread with a strict FIFO queue, or a pool, whose threads steal from each other.
 
+mod home;
 mod local;
 mod mailbox;
+mod names;
+pub(crate) mod pool;
 mod queue;
 mod time;
+mod view;
 mod wait;
 
 use core::cell::Cell;
 use core::ptr;
 
+pub(crate) use home::{Home, Kind};
 pub(crate) use local::Local;
 pub(crate) use mailbox::Mailbox;
+pub(crate) use pool::WorkerPool;
 pub(crate) use time::Time;
+pub(crate) use view::{Status, View};
 pub(crate) use wait::Wait;
 
 use crate::task::Header;
@@ -54,9 +61,14 @@ pub(crate) fn current<'a>() -> Option<&'a Local> {
 }
 
 /// The same, if it is the one that `mailbox` belongs to.
-#[inline(always)]
 pub(crate) fn local_of<'a>(mailbox: &'static Mailbox) -> Option<&'a Local> {
     current().filter(|local| ptr::eq(local.mailbox(), mailbox))
+}
+
+/// The same, if it is where tasks of `home` are queued without further ado.
+#[inline(always)]
+pub(crate) fn local_at<'a>(home: Home) -> Option<&'a Local> {
+    current().filter(|local| local.home() == home)
 }
 
 /// The task that this thread is polling; null if there is none.
@@ -72,13 +84,16 @@ pub(crate) fn current_task() -> *const Header {
 pub(crate) unsafe fn queue(task: *const Header) {
     // SAFETY: the caller's promise. On the runtime's own thread the registry's reference serves (S4).
     unsafe {
-        let mailbox = (*task).mailbox;
-        match local_of(mailbox) {
-            Some(local) => local.push(task),
-            None => {
-                (*task).state.retain();
-                mailbox.push(task);
-            }
+        let home = (*task).home;
+        match home.kind() {
+            Kind::Local => match local_at(home) {
+                Some(local) => local.push(task),
+                None => {
+                    (*task).state.retain();
+                    home.local_mailbox().push(task);
+                }
+            },
+            _ => pool::queue(task),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The two lists of the runtime's thread: what is to be polled, and what lives. Both intrusive, neither locked.
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::ptr;
 
-use super::wait::{QUEUED, REGISTERED};
+use super::pool::List;
+use super::wait::REGISTERED;
 use crate::task::Header;
 
 /// A FIFO through `Header::next`.
@@ -29,7 +30,6 @@ impl RunQueue {
     pub(crate) unsafe fn push(&self, task: *const Header) {
         // SAFETY: the caller's promise; the last task stands in this queue, so it is alive.
         unsafe {
-            (*task).wait.set(QUEUED);
             (*task).next.set(ptr::null());
             let last = self.last.replace(task);
             match last.is_null() {
@@ -52,80 +52,48 @@ impl RunQueue {
             if next.is_null() {
                 self.last.set(ptr::null());
             }
-            (*task).wait.clear(QUEUED);
         }
         Some(task)
     }
 }
 
 /// All tasks that have not completed, in the order in which they were spawned.
-#[derive(Debug)]
-pub(crate) struct Registry {
-    first: Cell<*const Header>,
-    last: Cell<*const Header>,
-    len: Cell<usize>,
-}
+#[derive(Debug, Default)]
+pub(crate) struct Registry(RefCell<List>);
 
 impl Registry {
-    pub(crate) const fn new() -> Registry {
-        Registry { first: Cell::new(ptr::null()), last: Cell::new(ptr::null()), len: Cell::new(0) }
-    }
-
     pub(crate) fn len(&self) -> usize {
-        self.len.get()
+        self.0.borrow().len()
     }
 
     pub(crate) fn first(&self) -> Option<*const Header> {
-        (!self.first.get().is_null()).then(|| self.first.get())
+        self.0.borrow().first()
     }
 
     /// # Safety
     /// Not registered, and alive until it is removed.
     #[inline(always)]
     pub(crate) unsafe fn insert(&self, task: *const Header) {
-        // SAFETY: the caller's promise; what is registered is alive.
+        // SAFETY: the caller's promise.
         unsafe {
-            let last = self.last.replace(task);
             (*task).wait.set(REGISTERED);
-            (*task).links.prev.set(last);
-            (*task).links.next.set(ptr::null());
-            match last.is_null() {
-                true => self.first.set(task),
-                false => (*last).links.next.set(task),
-            }
+            self.0.borrow_mut().insert(task);
         }
-        self.len.set(self.len.get() + 1);
     }
 
     /// # Safety
     /// Registered here.
     #[inline(always)]
     pub(crate) unsafe fn remove(&self, task: *const Header) {
-        // SAFETY: the caller's promise; what is registered is alive.
+        // SAFETY: the caller's promise.
         unsafe {
-            let (prev, next) = ((*task).links.prev.get(), (*task).links.next.get());
-            match prev.is_null() {
-                true => self.first.set(next),
-                false => (*prev).links.next.set(next),
-            }
-            match next.is_null() {
-                true => self.last.set(prev),
-                false => (*next).links.prev.set(prev),
-            }
+            self.0.borrow_mut().remove(task);
             (*task).wait.clear(REGISTERED);
         }
-        self.len.set(self.len.get() - 1);
     }
 
-    /// All of them. `f` must not end any.
-    pub(crate) fn for_each(&self, mut f: impl FnMut(&Header)) {
-        let mut task = self.first.get();
-        while !task.is_null() {
-            // SAFETY: what is registered is alive.
-            unsafe {
-                f(&*task);
-                task = (*task).links.next.get();
-            }
-        }
+    /// All of them. `f` must not end or begin any.
+    pub(crate) fn for_each(&self, f: impl FnMut(&Header)) {
+        self.0.borrow().for_each(f);
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tidegate_wait::timer::{ManualClock, Turner, Wheel};
 
-use super::{local_of, Mailbox};
+use super::pool::Post;
+use super::{current, local_of, Mailbox};
 
 /// See the module.
 #[derive(Debug)]
@@ -26,7 +27,29 @@ impl Turner for Notice {
     }
 }
 
+/// The same, for a place in a pool.
+struct PostNotice(&'static Post);
+
+impl Turner for PostNotice {
+    #[inline]
+    fn earlier(&self) {
+        let post = self.0;
+        // P5: the watcher, and whoever looks around, may turn the wheel as well.
+        post.lower_due(0);
+        post.pool.be_watched(0);
+        match current().filter(|local| local.home() == post.pinned()) {
+            Some(local) => local.look_soon(),
+            None => post.mailbox.notice_timer(),
+        }
+    }
+}
+
 impl Time {
+    /// The system's clock with a wheel for a place in a pool. `None`: too many wheels are alive.
+    pub(crate) fn of_post(post: &'static Post) -> Option<Time> {
+        Wheel::register(Arc::new(PostNotice(post))).map(Time::System)
+    }
+
     /// The system's clock with a wheel for the runtime of `mailbox`. `None`: too many wheels are alive.
     pub(crate) fn system(mailbox: &'static Mailbox) -> Option<Time> {
         Wheel::register(Arc::new(Notice(mailbox))).map(Time::System)

@@ -1,15 +1,16 @@
 //! One task: one allocation, a header of 88 bytes and the work, whose place the output takes when it ends.
 //!
 //! ```text
-//! [table 8][state 8][next 8][mailbox 8][registry links 16][spawned 8][wait 24][joiner 8] [work, then output]
+//! [table 8][state 8][next 8][home 8][registry links 16][spawned 8][wait 24][joiner 8] [work, then output]
 //! ```
 //! | field | who touches it |
 //! | --- | --- |
 //! | `table` | constant: what an owner can do, and what a task can do |
 //! | `state` | everybody, by the transitions of [`state`] |
 //! | `next` | who queued the task, until it is taken from the queue |
-//! | `mailbox` | constant: where wakes from other threads go |
-//! | `links`, `wait` | the runtime's thread |
+//! | `home` | constant: who polls it, and where wakes from other threads go |
+//! | `links` | a local runtime's thread; in a pool, under the shard's lock |
+//! | `wait` | a local runtime's thread; in a pool, who has RUNNING |
 //! | `spawned` | constant |
 //! | `joiner` | under the state's LOCK |
 //! | the stage | S3 |
@@ -39,9 +40,9 @@ pub use join::{AbortHandle, Join, JoinHandle, OwnedJoin};
 pub use join_error::{JoinError, Panic};
 pub(crate) use origin::Origin;
 pub(crate) use state::{Start, State};
-pub(crate) use waker::with_waker;
+use waker::{with_pooled_waker, with_waker};
 
-use crate::scheduler::{Mailbox, Wait};
+use crate::scheduler::{Home, Kind, Wait};
 
 /// What every task begins with.
 #[repr(C)]
@@ -50,7 +51,7 @@ pub struct Header {
     owner: OwnerHeader,
     pub(crate) state: State,
     pub(crate) next: Cell<*const Header>,
-    pub(crate) mailbox: &'static Mailbox,
+    pub(crate) home: Home,
     pub(crate) links: Links,
     pub(crate) spawned: Origin,
     pub(crate) wait: Wait,
@@ -199,12 +200,7 @@ impl<W: Work> Task<W> {
 
 impl Header {
     /// A task with `references`, SCHEDULED, in no queue yet.
-    pub(crate) fn allocate<W: Work>(
-        work: W,
-        mailbox: &'static Mailbox,
-        spawned: Origin,
-        references: usize,
-    ) -> NonNull<Header> {
+    pub(crate) fn allocate<W: Work>(work: W, home: Home, spawned: Origin, references: usize) -> NonNull<Header> {
         let none = || Cell::new(core::ptr::null());
         let table = NonNull::from(Task::<W>::TABLE).cast();
         let task = Box::new(Task {
@@ -213,7 +209,7 @@ impl Header {
                 owner: unsafe { OwnerHeader::with_table(table) },
                 state: State::new(references),
                 next: none(),
-                mailbox,
+                home,
                 links: Links { prev: none(), next: none() },
                 spawned,
                 wait: Wait::new(),
@@ -238,6 +234,29 @@ impl Header {
     pub(crate) unsafe fn poll(this: *const Header) -> bool {
         // SAFETY: the caller's promise.
         unsafe { with_waker(this, |cx| ((*this).table().poll)(this, cx)) }
+    }
+
+    /// [`Header::poll`] of a pool's task.
+    ///
+    /// # Safety
+    /// The caller has RUNNING, on a thread that may poll it; before COMPLETE.
+    #[inline(always)]
+    pub(crate) unsafe fn poll_pooled(this: *const Header) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { with_pooled_waker(this, |cx| ((*this).table().poll)(this, cx)) }
+    }
+
+    /// An entry of a pool's queue goes without being run (W2).
+    ///
+    /// # Safety
+    /// It was taken from a queue, or kept from going into one.
+    pub(crate) unsafe fn drop_entry(this: *const Header) {
+        // SAFETY: W2: alive; complete, its reference is the entry's.
+        unsafe {
+            if (*this).state.unqueue() {
+                Header::release(this);
+            }
+        }
     }
 
     /// Drops the future; [`Header::complete`] is next.
@@ -295,8 +314,13 @@ impl Header {
         self.state.lock();
         let joiner = self.joiner.get();
         // SAFETY: under the lock a parked join is alive, and waiting. Only the waker's pointers are compared.
-        let is_joined =
-            !joiner.is_null() && unsafe { with_waker(by, |cx| (*joiner).same_waker(cx.waker())) == Some(true) };
+        let is_same = |cx: &mut Context<'_>| unsafe { (*joiner).same_waker(cx.waker()) } == Some(true);
+        // SAFETY: the caller's reference.
+        let is_joined = !joiner.is_null()
+            && match by.home.kind() {
+                Kind::Local => unsafe { with_waker(by, is_same) },
+                _ => unsafe { with_pooled_waker(by, is_same) },
+            };
         self.state.unlock();
         is_joined
     }

@@ -2,42 +2,65 @@
 //!
 //! # Layout
 //! ```text
-//! bit   63 ............. 6 | 5      4      3      2      1        0
-//!       references         | LOCK   JOINED ABORT  HANDLE COMPLETE SCHEDULED
+//! bit   63 ............. 7 | 6      5      4      3      2        1       0
+//!       references         | LOCK   JOINED ABORT  HANDLE COMPLETE RUNNING SCHEDULED
 //! ```
 //! # Transitions
 //! | call | by whom | from | to | returns |
 //! | --- | --- | --- | --- | --- |
 //! | [`State::schedule`] | anybody | idle | + SCHEDULED | true: the caller queues the task |
+//! | | | RUNNING | + SCHEDULED | false: whoever has RUNNING queues it (W1) |
 //! | | | SCHEDULED or COMPLETE | unchanged (but ordered) | false |
 //! | [`State::wake`] | a waker, by value | idle | + SCHEDULED, perhaps − a reference | [`Woken::Queue`] |
+//! | | | RUNNING | + SCHEDULED − a reference | [`Woken::Kept`] |
 //! | | | SCHEDULED or COMPLETE | − a reference | [`Woken::Kept`], [`Woken::Last`] |
 //! | [`State::abort`] | anybody | idle | + ABORT, SCHEDULED | true: the caller queues the task |
-//! | [`State::start`] | the runtime's thread, which took it from a queue | SCHEDULED | − SCHEDULED | [`Start`] |
-//! | [`State::complete`] | the runtime's thread | any but COMPLETE | + COMPLETE | [`Completed`] |
+//! | | | RUNNING | + ABORT, SCHEDULED | false, as a wake |
+//! | [`State::start`] | the local scheduler, which took it from a queue | SCHEDULED | − SCHEDULED | [`Start`] |
+//! | [`State::claim_queued`] | a pool's worker, which took it from a queue | SCHEDULED | − SCHEDULED + RUNNING | [`Start`] |
+//! | | | COMPLETE | unchanged | [`Start::Gone`] |
+//! | [`State::pause`] | who has RUNNING | RUNNING | − RUNNING | true: SCHEDULED: the caller queues the task |
+//! | [`State::claim_idle`] | a report | idle | + RUNNING | true |
+//! | [`State::seize`] | who ends a pool's task that it is not polling | not RUNNING | + RUNNING | true: it was SCHEDULED (W2) |
+//! | [`State::unqueue`] | who empties a queue of a pool that ends | SCHEDULED | − SCHEDULED | true: COMPLETE: W2 |
+//! | [`State::complete`] | the runtime's thread; in a pool, who has RUNNING | any but COMPLETE | + COMPLETE | [`Completed`] |
 //! | [`State::park_join`] | the handle's task, under LOCK | LOCK | + JOINED − LOCK | true: COMPLETE came first |
 //! | [`State::give_up_output`] | the handle, once | HANDLE | − HANDLE | true: COMPLETE: the output is the caller's to drop |
 //!
 //! - **S1** A task is in at most one queue: whoever sets SCHEDULED queues it, and only who took it from a queue clears it.
 //!   A wake that finds SCHEDULED does nothing, so a task's place in the order is that of the first one, and while the thread
 //!   of that one stands between the two steps, the task is not yet in any queue.
-//! - **S2** Only the runtime's thread polls, so a wake during the poll just queues the task again: no bit says RUNNING.
+//! - **S2** A local scheduler's tasks are polled by its thread only, so a wake during the poll just queues the task again:
+//!   no bit says RUNNING.
 //! - **S3** The output is written before COMPLETE and read after it. While COMPLETE is clear it is the runtime's; from
 //!   then on the handle's, if HANDLE was set at that moment, and otherwise the runtime's, which drops it.
 //! - **S4** References: one of the registry while the task lives, one of the handle, one a waker, one of the mailbox while
 //!   the task stands in it. The local queue has none: a task that completes while it stands there leaves the registry's.
 //!
-//! Test: `tests/loom_task.rs`.
+//! In a pool, which has many threads (`scheduler::pool`):
+//! - **W1** RUNNING is exclusive: whoever has it polls the task, ends it, or reads its note. A wake meanwhile only leaves
+//!   SCHEDULED, and who gives RUNNING up finds it there and queues the task. So a task is never polled twice at once,
+//!   and no wake is lost.
+//! - **W2** An entry in a pool's queue, or on its way there (a thread that has set SCHEDULED on an idle task), has no
+//!   reference of its own: the registry's keeps the task alive. If the task is ended meanwhile from elsewhere, that reference
+//!   is left to the entry, and whoever takes the entry gives it back. Between SCHEDULED and COMPLETE one of them always
+//!   sees the other: both are in this word.
+//!
+//! Tests: `tests/loom_task.rs`, `tests/loom_pool.rs`.
 
 use tidegate_wait::shim::{AtomicUsize, Ordering, Patience};
 
 const SCHEDULED: usize = 1;
-const COMPLETE: usize = 1 << 1;
-const HANDLE: usize = 1 << 2;
-const ABORT: usize = 1 << 3;
-const JOINED: usize = 1 << 4;
-const LOCK: usize = 1 << 5;
-const REFERENCE: usize = 1 << 6;
+const RUNNING: usize = 1 << 1;
+const COMPLETE: usize = 1 << 2;
+const HANDLE: usize = 1 << 3;
+const ABORT: usize = 1 << 4;
+const JOINED: usize = 1 << 5;
+const LOCK: usize = 1 << 6;
+const REFERENCE: usize = 1 << 7;
+
+/// Somebody queues the task already, or will, or it has ended.
+const TAKEN: usize = SCHEDULED | RUNNING | COMPLETE;
 
 /// See the module.
 #[derive(Debug)]
@@ -88,21 +111,23 @@ impl State {
     pub(crate) fn schedule(&self) -> bool {
         // Ordering: AcqRel: Release pairs with Acquire in `start`, so the poll sees what was done before the wake, also when
         // the task stands in a queue already; Acquire for whoever queues it, with `start`'s Release.
-        self.0.fetch_or(SCHEDULED, Ordering::AcqRel) & (SCHEDULED | COMPLETE) == 0
+        self.0.fetch_or(SCHEDULED, Ordering::AcqRel) & TAKEN == 0
     }
 
     /// A wake by value. With `hands_on`, the queue gets the waker's reference; else it is given up in the same step (the
-    /// local queue has none, and the registry's keeps the task alive).
+    /// local queue has none, nor has a pool's, and the registry's keeps the task alive).
     #[inline(always)]
     pub(crate) fn wake(&self, hands_on: bool) -> Woken {
         // Ordering: Relaxed to look; AcqRel as in `schedule`, and as in `release`.
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            let (next, woken) = match seen & (SCHEDULED | COMPLETE) == 0 {
-                true if hands_on => (seen | SCHEDULED, Woken::Queue),
-                true => ((seen | SCHEDULED) - REFERENCE, Woken::Queue),
-                false if seen / REFERENCE == 1 => (seen - REFERENCE, Woken::Last),
-                false => (seen - REFERENCE, Woken::Kept),
+            let (next, woken) = match seen & TAKEN {
+                0 if hands_on => (seen | SCHEDULED, Woken::Queue),
+                0 => ((seen | SCHEDULED) - REFERENCE, Woken::Queue),
+                // The registry has a reference, so this is not the last.
+                RUNNING => ((seen | SCHEDULED) - REFERENCE, Woken::Kept),
+                _ if seen / REFERENCE == 1 => (seen - REFERENCE, Woken::Last),
+                _ => (seen - REFERENCE, Woken::Kept),
             };
             match self.0.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return woken,
@@ -114,7 +139,7 @@ impl State {
     /// Asks for the task's end.
     pub(crate) fn abort(&self) -> bool {
         // Ordering: AcqRel as in `schedule`.
-        self.0.fetch_or(ABORT | SCHEDULED, Ordering::AcqRel) & (SCHEDULED | COMPLETE) == 0
+        self.0.fetch_or(ABORT | SCHEDULED, Ordering::AcqRel) & TAKEN == 0
     }
 
     /// The task leaves its queue.
@@ -127,6 +152,62 @@ impl State {
             ABORT => Start::Cancel,
             _ => Start::Gone,
         }
+    }
+
+    /// The task leaves a pool's queue. With anything but [`Start::Gone`] the caller has RUNNING.
+    #[inline(always)]
+    pub(crate) fn claim_queued(&self) -> Start {
+        // Who is SCHEDULED and not COMPLETE is not RUNNING: a report claims only what is idle, and whoever seizes a task
+        // ends it on the thread that takes its entry, or when no worker is left. So the sum moves the one bit to the other.
+        const { assert!(RUNNING == 2 * SCHEDULED) };
+        if self.is_complete() {
+            return Start::Gone;
+        }
+        // Ordering: AcqRel as in `start`; Acquire pairs also with Release in `pause`: the last poll's writes are visible.
+        match self.0.fetch_add(SCHEDULED, Ordering::AcqRel) & ABORT {
+            0 => Start::Poll,
+            _ => Start::Cancel,
+        }
+    }
+
+    /// The poll, or the report, is over.
+    #[inline(always)]
+    pub(crate) fn pause(&self) -> bool {
+        // Ordering: AcqRel: Release pairs with Acquire in whoever has RUNNING next; Acquire with the wakes since.
+        self.0.fetch_sub(RUNNING, Ordering::AcqRel) & SCHEDULED != 0
+    }
+
+    /// RUNNING for a report, if nobody has it, and the task waits.
+    pub(crate) fn claim_idle(&self) -> bool {
+        // Ordering: Relaxed to look; Acquire pairs with Release in `pause`.
+        let mut seen = self.0.load(Ordering::Relaxed);
+        while seen & TAKEN == 0 {
+            match self.0.compare_exchange_weak(seen, seen | RUNNING, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// RUNNING for the task's end. True: there is an entry in a queue, or on its way, which has the registry's reference
+    /// from COMPLETE on.
+    pub(crate) fn seize(&self) -> bool {
+        let mut patience = Patience::new();
+        loop {
+            // Ordering: Acquire as in `claim_idle`. A report may have it for a moment.
+            let before = self.0.fetch_or(RUNNING, Ordering::Acquire);
+            if before & RUNNING == 0 {
+                return before & SCHEDULED != 0;
+            }
+            patience.a_little();
+        }
+    }
+
+    /// An entry goes without being run.
+    pub(crate) fn unqueue(&self) -> bool {
+        // Ordering: AcqRel as in `start`.
+        self.0.fetch_and(!SCHEDULED, Ordering::AcqRel) & COMPLETE != 0
     }
 
     /// The task ends; its output has been written (S3).
@@ -149,6 +230,12 @@ impl State {
     pub(crate) fn is_aborted(&self) -> bool {
         // Ordering: Relaxed; a report.
         self.0.load(Ordering::Relaxed) & ABORT != 0
+    }
+
+    /// Does somebody poll it, or report on it?
+    pub(crate) fn is_running(&self) -> bool {
+        // Ordering: Relaxed; a report.
+        self.0.load(Ordering::Relaxed) & RUNNING != 0
     }
 
     /// Does it stand in a queue?
