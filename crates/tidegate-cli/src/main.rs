@@ -1,11 +1,13 @@
 //! The `tidegate` command.
-#![forbid(unsafe_code)]
+// But for the look at stdout before the start, in `stdout/before_main.rs`.
+#![deny(unsafe_code)]
 
 mod color;
 mod json;
 mod run;
+mod stdout;
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -53,7 +55,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return answer(&error),
+    };
+    match cli.command {
         Command::Check { file, json, library } => check(&file, json, Options { library }),
         Command::Run(arguments) => run::run(&arguments),
         Command::Completions { shell } => {
@@ -85,18 +91,29 @@ fn check(file: &Path, json: bool, options: Options) -> ExitCode {
 fn reject(failure: &Failure) -> ExitCode {
     let report = color::errors(&failure.render());
     // A closed stderr leaves nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{report}");
+    let _ = writeln!(io::stderr(), "{report}");
     ExitCode::FAILURE
 }
 
-/// Writes to stdout. A reader that went away is no error of ours; anything else is.
+/// Says what is wrong with the command line, or gives the help or the version that it asks for.
+fn answer(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        error.exit();
+    }
+    printed(stdout::print_by(|| error.print()))
+}
+
 fn print(text: &str) -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    printed(stdout::print(text))
+}
+
+/// What comes of a write to stdout. A reader that went away is no error of ours; anything else is.
+fn printed(written: io::Result<()>) -> ExitCode {
+    match written {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "tidegate: cannot write to stdout: {error}");
+            let _ = writeln!(io::stderr(), "tidegate: cannot write to stdout: {error}");
             ExitCode::FAILURE
         }
     }

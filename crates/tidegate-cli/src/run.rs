@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         Err(refused) => return fail(&refused.to_string()),
     };
     drop(checked);
-    let output = Output::stdout();
+    let output = crate::stdout::output();
     if let Err(error) = flush_at_interrupt(&output) {
         return fail(&format!("bend: cannot take interrupts: {error}"));
     }

@@ -141,28 +141,137 @@ fn a_reader_that_goes_away_ends_the_program() {
     assert!(!stderr.contains("panicked"), "{stderr}");
 }
 
+/// Runs the command with its streams as a shell redirects them.
+#[cfg(unix)]
+fn redirected(redirection: &str, arguments: &[&str]) -> Ended {
+    let mut command = Command::new("sh");
+    let script = format!("exec \"$@\" {redirection}");
+    command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_tidegate")]).args(arguments);
+    let ended = run(command, USUAL_LIMIT);
+    assert!(ended.status.is_some(), "{arguments:?} {redirection}: it hangs");
+    assert!(!ended.stderr().contains("panicked"), "{arguments:?} {redirection}: {}", ended.stderr());
+    ended
+}
+
+/// A program that prints, and one that does not.
+#[cfg(unix)]
+fn loud_and_silent(name: &str) -> [String; 2] {
+    ["IO.print(\"here\")", "IO.sleep(1)"].map(|action| {
+        let name = format!("{name}-{}", &action[3..8]);
+        let path = written(&name, &format!("import Base\n\ndef main() -> IO(Unit):\n  {action}\n"));
+        path.into_os_string().into_string().expect("UTF-8")
+    })
+}
+
+/// Stdout is closed, or open for reading only: output that is lost is not a success, but whoever has none loses none.
 #[test]
 #[cfg(unix)]
-fn a_closed_stdout_is_no_panic() {
-    let path = program("end/the_last_one_ends_it.bend");
-    let mut command = Command::new("sh");
-    command.args(["-c", "exec \"$0\" run \"$1\" >&-", env!("CARGO_BIN_EXE_tidegate")]).arg(path);
-    let ended = run(command, USUAL_LIMIT);
-    assert!(ended.status.is_some(), "it hangs");
-    assert!(!ended.stderr().contains("panicked"), "{}", ended.stderr());
+fn a_stdout_that_takes_nothing_is_a_failure() {
+    let [loud, silent] = loud_and_silent("lost");
+    for redirection in [">&-", "1</dev/null", ">&- 0<&-", ">&- 0</dev/null"] {
+        let ended = redirected(redirection, &["run", &loud]);
+        let line = "bend: cannot write to stdout: Bad file descriptor (os error 9)\n";
+        assert_eq!((ended.code(), ended.stderr()), (Some(1), line.to_owned()), "{redirection}");
+        let ended = redirected(redirection, &["run", &silent]);
+        assert_eq!((ended.code(), ended.stderr()), (Some(0), String::new()), "{redirection}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_closed_stdout_and_statistics() {
+    let [loud, silent] = loud_and_silent("lost-statistics");
+    for json in [false, true] {
+        let options = ["--stats", "--json"];
+        let options = &options[..1 + usize::from(json)];
+        let [ended, well] = [&loud, &silent].map(|path| redirected(">&-", &[&["run", path], options].concat()));
+        let stderr = ended.stderr();
+        let (line, statistics) = stderr.split_once('\n').expect("a line");
+        assert_eq!((ended.code(), line), (Some(1), "bend: cannot write to stdout: Bad file descriptor (os error 9)"));
+        for statistics in [statistics, &well.stderr()] {
+            assert_eq!(statistics.starts_with("{\"computations\":1,"), json, "{statistics}");
+            assert!(statistics.contains("computations"), "{statistics}");
+        }
+        assert_eq!(well.code(), Some(0));
+    }
+}
+
+/// What is thrown away on purpose is, in whatever mode the null device is open.
+#[test]
+#[cfg(unix)]
+fn a_stdout_that_is_the_null_device_is_well() {
+    let [loud, _] = loud_and_silent("null");
+    for redirection in [">/dev/null", ">>/dev/null", "1<>/dev/null", ">/dev/null 0<&-"] {
+        let ended = redirected(redirection, &["run", &loud]);
+        assert_eq!((ended.code(), ended.stderr()), (Some(0), String::new()), "{redirection}");
+    }
+}
+
+/// Nobody can be told, but stdout gets all and the status is the program's.
+#[test]
+#[cfg(unix)]
+fn a_closed_stdin_and_a_closed_stderr_lose_nothing() {
+    let [loud, _] = loud_and_silent("others-closed");
+    let ended = redirected("0<&- 2>&-", &["run", &loud, "--stats"]);
+    assert_eq!((ended.code(), ended.stdout(), ended.stderr()), (Some(0), "here\n".to_owned(), String::new()));
+}
+
+/// A closed stdin is an empty one, whose end is read at once.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_closed_stdin_is_at_its_end() {
+    let text = "import Base
+
+def shown(done: File & Result<&1, &1, U32 & String, String>) -> String:
+  match done:
+    case (_, Done{text}): \"[\" ++ text ++ \"]\"
+    case (_, Fail{(_, message)}): message
+
+def main() -> IO(Unit):
+  do IO<Unit>:
+    file : File <- IO.try(File, File.open(\"/dev/stdin\", \"r\"))
+    done : File & Result<&1, &1, U32 & String, String> <- File.read(file, 100)
+    IO.print(shown(done))
+";
+    let path = written("stdin-closed", text);
+    let ended = redirected("0<&-", &["run", path.to_str().expect("UTF-8")]);
+    assert_eq!((ended.code(), ended.stdout()), (Some(0), "[]\n".to_owned()), "{}", ended.stderr());
+}
+
+/// The other commands print on the same stdout.
+#[test]
+#[cfg(unix)]
+fn no_command_takes_lost_output_for_a_success() {
+    let [loud, _] = loud_and_silent("lost-answers");
+    let mut redirections = vec![">&-", "1</dev/null"];
+    if cfg!(target_os = "linux") {
+        redirections.push(">/dev/full");
+    }
+    for redirection in redirections {
+        for arguments in [
+            &["check", &loud][..],
+            &["check", &loud, "--json"],
+            &["completions", "bash"],
+            &["run", "--help"],
+            &["--help"],
+            &["--version"],
+        ] {
+            let ended = redirected(redirection, arguments);
+            let begins = ended.stderr().starts_with("tidegate: cannot write to stdout: ");
+            assert!(begins && ended.stderr().lines().count() == 1, "{arguments:?} {redirection}: {}", ended.stderr());
+            assert_eq!(ended.code(), Some(1), "{arguments:?} {redirection}");
+        }
+    }
 }
 
 /// Output that is lost is not a success.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_a_failure() {
-    let path = program("end/the_last_one_ends_it.bend");
-    let mut command = Command::new("sh");
-    command.args(["-c", "exec \"$0\" run \"$1\" >/dev/full", env!("CARGO_BIN_EXE_tidegate")]).arg(path);
-    let ended = run(command, USUAL_LIMIT);
-    assert!(ended.status.is_some_and(|status| !status.success()), "{:?}", ended.status);
-    assert!(!ended.stderr().contains("panicked"), "{}", ended.stderr());
-    assert!(!ended.stderr().is_empty());
+    let [loud, _] = loud_and_silent("full-disk");
+    let ended = redirected(">/dev/full", &["run", &loud]);
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.stderr().starts_with("bend: cannot write to stdout: "), "{}", ended.stderr());
 }
 
 /// A program that says on stdout and on stderr that it has begun, and then goes on for good.
