@@ -105,7 +105,8 @@ async fn life(seed: u64, depth: usize, ledger: Ledger, wakers: Arc<Mutex<Vec<Wak
         let output = Box::pin(child.into_join()).await;
         match output {
             Ok(below) => sum += below,
-            Err(JoinError::Aborted) => {}
+            // Refused: the runtime ends.
+            Err(JoinError::Aborted | JoinError::Shutdown) => {}
             Err(error) => panic!("{error}"),
         }
     }
