@@ -1,5 +1,6 @@
-//! Runtimes behind one trait: each runs everything on one thread.
+//! Runtimes behind one trait: each runs everything on one thread. ([`pooled`]: on two.)
 
+pub(crate) mod pooled;
 mod smol;
 #[cfg(feature = "thread-per-core")]
 mod thread_per_core;

@@ -11,6 +11,7 @@ mod oversubscribed;
 mod park_cancel;
 mod payload;
 mod ping_pong;
+mod pool;
 mod ready;
 mod rendezvous;
 mod resident;
@@ -41,5 +42,6 @@ pub(crate) fn all() -> Vec<Load> {
         values::load(),
         timers::load(),
         tasks::load(),
+        pool::load(),
     ]
 }

@@ -197,7 +197,7 @@ impl Handle {
     }
 
     /// Changes how many threads of a pool run tasks ([`Builder::threads`](crate::Builder::threads)), the one in `block_on`
-    /// among them. New ones begin at once. Those that are too many leave after the poll that they are in, what waited there is
+    /// among them. New ones begin at once. Those that are too many leave after a few polls, what waited there is
     /// taken over by the others; one that has tasks of its own ([`spawn_local`](crate::spawn_local())) stays until these
     /// have ended. With `resize(1)` tasks run inside of `block_on` only.
     ///

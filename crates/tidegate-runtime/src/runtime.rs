@@ -50,6 +50,8 @@ pub struct Runtime {
 
 /// How long a runtime's drop waits for polls on other threads.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The same, when a shutdown's time is over.
+const LITTLE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The future of `block_on`, which stands on the stack, as a task.
 struct Root<F>(*mut F);
@@ -179,8 +181,8 @@ impl Runtime {
         match (stuck, jobs_ended) {
             (None, true) => Ok(()),
             _ => {
-                // Its time is over.
-                self.patience = Duration::ZERO;
+                // Its time is over: only for those that can leave at once.
+                self.patience = LITTLE_PATIENCE;
                 Err(Unfinished { dump: Dump::of(&self.local) })
             }
         }

@@ -39,6 +39,8 @@ struct State<E> {
     /// Those that have gone before they were entered above: on another thread, or refused.
     gone: BTreeSet<u64>,
     spawned: u64,
+    /// Whoever is entered from now on is aborted at once: another thread may be in the middle of a spawn.
+    is_aborted: bool,
 }
 
 impl<E> Shared<E> {
@@ -147,10 +149,14 @@ impl<E: 'static> Scope<E> {
         self.shared.token.cancel_with("the scope was cancelled");
     }
 
-    /// Asks, and drops at its next turn each task that has not ended, whether it looks at the token or not.
+    /// Asks, and drops at its next turn each task that has not ended, whether it looks at the token or not; also those that
+    /// are spawned later.
     pub fn abort(&self) {
         self.cancel();
-        let children: Vec<_> = self.shared.state().children.values().cloned().collect();
+        let mut state = self.shared.state();
+        state.is_aborted = true;
+        let children: Vec<_> = state.children.values().cloned().collect();
+        drop(state);
         children.iter().for_each(AbortHandle::abort);
     }
 
@@ -233,7 +239,11 @@ impl<E: 'static> Scope<E> {
         if !state.gone.remove(&number) {
             state.children.insert(number, handle.abort_handle());
         }
+        let is_aborted = state.is_aborted;
         drop(state);
+        if is_aborted {
+            handle.abort();
+        }
         handle
     }
 }
@@ -387,7 +397,13 @@ where
         token,
         alive: alive.downgrade(),
         turns,
-        state: Mutex::new(State { failures: Vec::new(), children: BTreeMap::new(), gone: BTreeSet::new(), spawned: 0 }),
+        state: Mutex::new(State {
+            failures: Vec::new(),
+            children: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            spawned: 0,
+            is_aborted: false,
+        }),
     });
     let mut guard = Guard { scope: Scope { shared: shared.clone() }, ended: false };
     let body = body_to_its_end(body, guard.scope.clone(), alive).await;

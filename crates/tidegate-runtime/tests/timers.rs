@@ -139,6 +139,9 @@ fn a_run_begins_with_what_is_due() {
 /// All that is due at one look wakes before a task runs, however many there are: on the system's clock, too.
 #[test]
 fn all_that_is_due_precedes_tasks() {
+    if make::is_pool() {
+        return println!("skipped: in a pool another thread may turn the wheel, while tasks run here");
+    }
     let rt = builder().build().unwrap();
     let log = Rc::new(std::cell::RefCell::new(Vec::new()));
     let n = 200;

@@ -64,6 +64,12 @@ impl WakeBatch {
         self.held_count += 1;
     }
 
+    /// Has it references to give back?
+    #[inline]
+    pub(crate) fn holds(&self) -> bool {
+        self.held_count != 0
+    }
+
     /// Wakes all, then gives the references back. The batch is empty afterwards and may be filled again.
     pub fn run(&mut self) {
         self.run_keeping(drop);

@@ -192,7 +192,7 @@ impl Local {
 
     /// When the wheel wants to be turned, or the first one of the pool, in ns.
     pub(crate) fn due_ns(&self) -> u64 {
-        self.seat.as_ref().map_or(self.due.get(), |seat| self.due.get().min(seat.post.pool.due()))
+        self.seat.as_ref().map_or(self.due.get(), |seat| seat.post.pool.due())
     }
 
     pub(crate) fn time(&self) -> &Time {

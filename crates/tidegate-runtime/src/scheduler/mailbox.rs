@@ -77,9 +77,11 @@ impl Mailbox {
         }
     }
 
-    /// A closed one, for a place in a pool.
+    /// An open one, for a place in a pool.
     pub(crate) fn of_pool() -> Mailbox {
-        Mailbox::new(true)
+        let mailbox = Mailbox::new(true);
+        mailbox.open();
+        mailbox
     }
 
     /// An open, empty mailbox for the calling thread.
@@ -200,6 +202,12 @@ impl Mailbox {
         // Ordering: Relaxed to look; the swap's Acquire pairs with Release in `notice_timer`. What comes later wakes the
         // parker.
         self.has_timer.load(Ordering::Relaxed) && self.has_timer.swap(false, Ordering::Acquire)
+    }
+
+    /// Has one been armed? A hint, as [`Mailbox::has_tasks`].
+    pub(crate) fn has_timer(&self) -> bool {
+        // Ordering: Relaxed; `take_timer` has the Acquire.
+        self.has_timer.load(Ordering::Relaxed)
     }
 
     /// Leaves a request and wakes the thread.

@@ -21,8 +21,9 @@
 //! | | | COMPLETE | unchanged | [`Start::Gone`] |
 //! | [`State::pause`] | who has RUNNING | RUNNING | − RUNNING | true: SCHEDULED: the caller queues the task |
 //! | [`State::claim_idle`] | a report | idle | + RUNNING | true |
-//! | [`State::seize`] | who ends a pool's task that it is not polling | not RUNNING | + RUNNING | true: it was SCHEDULED (W2) |
-//! | [`State::unqueue`] | who empties a queue of a pool that ends | SCHEDULED | − SCHEDULED | true: COMPLETE: W2 |
+//! | [`State::seize`] | who ends a pool's task that it is not polling | idle | + RUNNING | |
+//! | | | SCHEDULED | + RUNNING + a reference, the entry's (W2) | |
+//! | [`State::unqueue`] | who takes an entry that is not to be run | SCHEDULED | − SCHEDULED | true: a reference came with it: W2 |
 //! | [`State::complete`] | the runtime's thread; in a pool, who has RUNNING | any but COMPLETE | + COMPLETE | [`Completed`] |
 //! | [`State::park_join`] | the handle's task, under LOCK | LOCK | + JOINED − LOCK | true: COMPLETE came first |
 //! | [`State::give_up_output`] | the handle, once | HANDLE | − HANDLE | true: COMPLETE: the output is the caller's to drop |
@@ -42,9 +43,9 @@
 //!   SCHEDULED, and who gives RUNNING up finds it there and queues the task. So a task is never polled twice at once,
 //!   and no wake is lost.
 //! - **W2** An entry in a pool's queue, or on its way there (a thread that has set SCHEDULED on an idle task), has no
-//!   reference of its own: the registry's keeps the task alive. If the task is ended meanwhile from elsewhere, that reference
-//!   is left to the entry, and whoever takes the entry gives it back. Between SCHEDULED and COMPLETE one of them always
-//!   sees the other: both are in this word.
+//!   reference of its own: the registry's keeps the task alive. If the task is seized meanwhile, to be ended from elsewhere, the
+//!   entry gets one in the same step, and whoever takes the entry gives it back: it finds the task RUNNING or COMPLETE, which no
+//!   entry without a reference ever is.
 //!
 //! Tests: `tests/loom_task.rs`, `tests/loom_pool.rs`.
 
@@ -190,24 +191,31 @@ impl State {
         false
     }
 
-    /// RUNNING for the task's end. True: there is an entry in a queue, or on its way, which has the registry's reference
-    /// from COMPLETE on.
-    pub(crate) fn seize(&self) -> bool {
+    /// RUNNING for the task's end. An entry in a queue, or on its way there, gets a reference (W2).
+    pub(crate) fn seize(&self) {
         let mut patience = Patience::new();
+        // Ordering: Relaxed to look; Acquire as in `claim_idle`.
+        let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            // Ordering: Acquire as in `claim_idle`. A report may have it for a moment.
-            let before = self.0.fetch_or(RUNNING, Ordering::Acquire);
-            if before & RUNNING == 0 {
-                return before & SCHEDULED != 0;
+            if seen & RUNNING != 0 {
+                // A report has it, for a moment.
+                patience.a_little();
+                seen = self.0.load(Ordering::Relaxed);
+                continue;
             }
-            patience.a_little();
+            let entry = if seen & SCHEDULED != 0 { REFERENCE } else { 0 };
+            let next = (seen | RUNNING) + entry;
+            match self.0.compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
         }
     }
 
-    /// An entry goes without being run.
+    /// An entry goes without being run. True: with the reference that `seize` gave it.
     pub(crate) fn unqueue(&self) -> bool {
         // Ordering: AcqRel as in `start`.
-        self.0.fetch_and(!SCHEDULED, Ordering::AcqRel) & COMPLETE != 0
+        self.0.fetch_and(!SCHEDULED, Ordering::AcqRel) & (RUNNING | COMPLETE) != 0
     }
 
     /// The task ends; its output has been written (S3).

@@ -20,7 +20,7 @@ use crate::shim::Ordering;
 
 static DEBTS: Mutex<Debts> = Mutex::new(Debts::new());
 
-/// Debts that are not paid yet, and 1 during a turn of the driver.
+/// Debts that are not paid yet, turns of the driver, and wakes of other turns that may leave a debt.
 static UNSETTLED: AtomicUsize = AtomicUsize::new(0);
 
 struct Driver {
@@ -85,8 +85,17 @@ pub(super) fn owe(owing: Owing) {
     }
 }
 
-/// Is the driver in the middle of something that may wake somebody, though no timer is due: a turn, a debt? Whoever looks
-/// after something that was done by one whom the driver woke, and then looks at what it was left itself, misses nothing.
+/// Runs `f` as something that is not settled until it has returned.
+pub(super) fn settling<R>(f: impl FnOnce() -> R) -> R {
+    // Ordering: Relaxed; as in `owe`.
+    UNSETTLED.fetch_add(1, Ordering::Relaxed);
+    let result = f();
+    settled();
+    result
+}
+
+/// Is somebody in the middle of something that may wake others, though no timer is due: a turn, a debt? Whoever looks
+/// after something that was done by one who was woken by it, and then looks at what it was left itself, misses nothing.
 #[must_use]
 pub fn is_settling() -> bool {
     // Ordering: Acquire pairs with Release in `settled`.
@@ -117,11 +126,7 @@ fn run(driver: &Driver) -> ! {
     loop {
         // Ordering: Acquire pairs with Release in `earlier`. Cleared before the turn: what is armed after it sets it again.
         driver.notified.swap(false, Ordering::Acquire);
-        // Ordering: Relaxed; as in `owe`.
-        UNSETTLED.fetch_add(1, Ordering::Relaxed);
-        let next = wheel.turn();
-        settled();
-        match next {
+        match settling(|| wheel.turn()) {
             _ if pay() => {}
             Next::More => {}
             Next::Idle => park(driver, None),

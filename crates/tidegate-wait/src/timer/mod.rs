@@ -174,7 +174,9 @@ impl Wheel {
         });
         drop(core);
         match self.clock {
-            Clock::System => batch.run_keeping(driver::owe),
+            // Who is woken first may look whether anything is left to settle, on another thread, before it is owed.
+            Clock::System if batch.holds() => driver::settling(|| batch.run_keeping(driver::owe)),
+            Clock::System => batch.run(),
             Clock::Manual(_) => batch.run(),
         }
         let next = match next {

@@ -27,7 +27,9 @@ impl WorkerPool {
     /// Is nothing left to run, with all asleep? Nobody but somebody outside can change that.
     fn is_still(&self) -> bool {
         let Some(_asleep) = self.idle.all_asleep() else { return false };
-        !self.has_work()
+        // Ordering: Acquire pairs with Release in `View::drop`: a report queues what it has before it stops counting.
+        self.reports.load(Ordering::Acquire) == 0
+            && !self.has_work()
             && self.posts().all(|post| {
                 let is_empty = post.watched.slot.load(Ordering::Relaxed).is_null();
                 is_empty && !post.mailbox.has_tasks() && !post.mailbox.has_requests()
@@ -72,6 +74,8 @@ impl Local {
             Time::System(_) if self.shared().is_closed_world() => {
                 // The first timer of a wheel may have been taken out since it was seen.
                 pool.posts().filter(|post| post.due() != u64::MAX).for_each(|post| self.turn_for(post));
+                // It planned to sleep for ever if it looked in the middle of that.
+                pool.be_watched(pool.due());
                 if self.has_own_work(seat) || pool.due() != u64::MAX {
                     return Ok(self.has_own_work(seat));
                 }

@@ -1,6 +1,6 @@
 //! What a worker has to do next, and what others may take from it: crossbeam's deque, as a FIFO.
 //!
-//! It grows, so there is no overflow that would have to go elsewhere. Under loom, whose atomics crossbeam does not use, a
+//! Under loom, whose atomics crossbeam does not use, a
 //! queue under a lock stands in for it: the models are about what happens around it.
 //!
 //! Entries have no reference: W2.
@@ -47,6 +47,11 @@ mod real {
         #[inline(always)]
         pub(crate) fn is_empty(&self) -> bool {
             self.0.is_empty()
+        }
+
+        #[inline(always)]
+        pub(crate) fn len(&self) -> usize {
+            self.0.len()
         }
     }
 
@@ -108,6 +113,10 @@ mod stand_in {
 
         pub(crate) fn is_empty(&self) -> bool {
             self.0.lock().is_empty()
+        }
+
+        pub(crate) fn len(&self) -> usize {
+            self.0.lock().len()
         }
     }
 

@@ -69,7 +69,7 @@ impl WorkerPool {
         roster.threads -= 1;
     }
 
-    /// Asks the workers to leave, each after the poll that it is in.
+    /// Asks the workers to leave, each after a few polls at most.
     pub(crate) fn stop(&self) {
         // Ordering: Release pairs with nothing but the wakes: each of them has its own.
         self.is_stopping.store(true, Ordering::Release);
@@ -124,6 +124,10 @@ impl WorkerPool {
         }
         let clock = self.clock.lock().take();
         drop(clock);
+        let hooks = core::mem::take(&mut *self.hooks.lock());
+        drop(hooks);
+        // Ordering: Relaxed; the lock below stands between this and the next runtime.
+        self.len.store(0, Ordering::Relaxed);
         if !cfg!(loom) {
             FREE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(self);
         }
@@ -225,8 +229,8 @@ impl Local {
     pub(super) fn end_task(&self, task: *const Header, why: JoinError) {
         // SAFETY: it is registered, so alive; it is taken out of the registry here, once.
         unsafe {
-            let has_entry = (*task).state.seize();
-            self.cancel_pooled(task, why, has_entry);
+            (*task).state.seize();
+            self.cancel_pooled(task, why);
         }
     }
 

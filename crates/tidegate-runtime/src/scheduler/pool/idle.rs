@@ -161,12 +161,17 @@ impl Idle {
         self.beds.lock().watcher == Some(worker)
     }
 
-    /// How long it may sleep as the watcher (D2): until `due`, or, if others are awake, until `soon`. MAX: it is not the watcher.
-    pub(crate) fn plan(&self, worker: usize, due: u64, soon: u64) -> u64 {
+    /// How long it may sleep as the watcher (D2): until the first timer is due, or, if others are awake, until `soon`. MAX:
+    /// it is not the watcher.
+    pub(crate) fn plan(&self, worker: usize, due: impl FnOnce() -> u64, soon: u64) -> u64 {
         let beds = self.beds.lock();
         if beds.watcher != Some(worker) {
             return u64::MAX;
         }
+        // Ordering: Relaxed, and the fence: whoever lowers a `due` after we have looked at it sees this, and wakes us (P5).
+        self.plan.store(u64::MAX, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let due = due();
         let (plan, until) = match beds.asleep.len() < beds.staff {
             true => (0, due.min(soon)),
             false => (due, due),

@@ -49,21 +49,34 @@ impl Injector {
     /// # Safety
     /// The caller has set SCHEDULED (S1), and the task is alive until it is taken out (W2).
     pub(crate) unsafe fn push(&self, task: *const Header) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.append(core::iter::once(task)) }
+    }
+
+    /// Appends tasks, in order, and takes them from `tasks` under the lock. False: it is closed, and none was taken.
+    ///
+    /// # Safety
+    /// As for [`Injector::push`], for each.
+    pub(crate) unsafe fn append(&self, tasks: impl Iterator<Item = *const Header>) -> bool {
         let mut line = self.line.lock();
         if !line.is_open {
             return false;
         }
-        // SAFETY: the caller's promise; what stands in the line is alive.
-        unsafe {
-            (*task).next.set(ptr::null());
-            match line.last.is_null() {
-                true => line.first = task,
-                false => (*line.last).next.set(task),
-            }
-        }
-        line.last = task;
         // Ordering: Relaxed; J1: the fences are in `Idle`.
-        self.len.store(self.len.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let mut len = self.len.load(Ordering::Relaxed);
+        for task in tasks {
+            // SAFETY: the caller's promise; what stands in the line is alive.
+            unsafe {
+                (*task).next.set(ptr::null());
+                match line.last.is_null() {
+                    true => line.first = task,
+                    false => (*line.last).next.set(task),
+                }
+            }
+            line.last = task;
+            len += 1;
+        }
+        self.len.store(len, Ordering::Relaxed);
         true
     }
 

@@ -32,7 +32,9 @@
 //!   out.
 //! - **P5** A timer fires when its worker looks at the clock, or when another one does: `due` says when a wheel wants to be
 //!   turned. Whoever turns a wheel first sets `due` to "never" and lowers it afterwards; whoever arms an earlier timer
-//!   lowers it to "now". So no turn hides a timer that was armed during it.
+//!   lowers it to "now". So no turn hides a timer that was armed during it. Whoever lowers it fences, and looks at the
+//!   watcher's plan; the watcher plans "for ever", fences, and looks at all of them before it settles on less. One of the
+//!   two sees the other.
 //!
 //! Tests: `tests/pool.rs`, `tests/pool_storm.rs`, `tests/loom_pool.rs`, and the suite of the local scheduler, run on pools.
 
@@ -53,7 +55,7 @@ use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(loom))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-use tidegate_wait::shim::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Lock, Ordering};
+use tidegate_wait::shim::{fence, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Lock, Ordering};
 use tidegate_wait::timer::ManualClock;
 
 use super::home::{Home, Kind};
@@ -81,7 +83,7 @@ pub(crate) struct WorkerPool {
     pub(crate) injector: Injector,
     pub(crate) idle: Idle,
     posts: Box<[OnceLock<&'static Post>]>,
-    /// How many of them there are; it only grows.
+    /// How many of them the runtime uses; it only grows while that lives. (A former one may have had more.)
     len: AtomicUsize,
     /// How many workers there are to be.
     target: AtomicUsize,
@@ -90,6 +92,8 @@ pub(crate) struct WorkerPool {
     wants_root: AtomicBool,
     /// A join has parked since the last search for circles.
     has_new_joins: AtomicBool,
+    /// How many reports are being made: each may have a woken task in its hands.
+    reports: AtomicUsize,
     /// A shutdown waits for the last task.
     is_draining: AtomicBool,
     names: Lock<Vec<Name>>,
@@ -173,6 +177,7 @@ impl WorkerPool {
             is_stopping: AtomicBool::new(false),
             wants_root: AtomicBool::new(false),
             has_new_joins: AtomicBool::new(false),
+            reports: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
             names: Lock::new(Vec::new()),
             clock: Lock::new(None),
@@ -313,9 +318,10 @@ impl WorkerPool {
         }
     }
 
-    /// How many tasks live.
+    /// How many tasks live, at one moment: all shards are held.
     pub(crate) fn tasks(&self) -> usize {
-        self.posts().map(|post| post.tasks()).sum()
+        let shards: Vec<_> = self.posts().map(|post| post.shard.lock()).collect();
+        shards.iter().map(|shard| shard.pinned.len() + shard.shared.len()).sum()
     }
 
     /// Is anything in a queue that any worker may take from? (Slots are not looked at: see `idle`.)
@@ -368,11 +374,6 @@ impl Post {
         Home::of_post(self, Kind::Shared)
     }
 
-    pub(crate) fn tasks(&self) -> usize {
-        let shard = self.shard.lock();
-        shard.pinned.len() + shard.shared.len()
-    }
-
     pub(crate) fn time(&self) -> Option<Arc<Time>> {
         self.time.lock().clone()
     }
@@ -390,6 +391,8 @@ impl Post {
     /// The wheel wants to be turned at `at`: P5.
     pub(crate) fn lower_due(&self, at: u64) {
         self.watched.due.fetch_min(at, Ordering::AcqRel);
+        // Ordering: between this and the look at the watcher's plan (`be_watched`); pairs with the fence in `Idle::plan`.
+        fence(Ordering::SeqCst);
     }
 }
 

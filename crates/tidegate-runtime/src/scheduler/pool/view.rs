@@ -6,7 +6,7 @@
 
 use core::cell::RefCell;
 
-use tidegate_wait::shim::Guard;
+use tidegate_wait::shim::{Guard, Ordering};
 
 use super::{queue, Shard, WorkerPool};
 use crate::scheduler::names::text_of;
@@ -23,6 +23,8 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(pool: &'static WorkerPool) -> View {
+        // Ordering: Relaxed; it counts from the first claim on, which is seen through the task's word.
+        pool.reports.fetch_add(1, Ordering::Relaxed);
         let now = pool.posts().find_map(|post| post.time()).map_or(0, |time| time.wheel().now_ns());
         let shards = pool.posts().map(|post| post.shard.lock()).collect();
         View { pool, shards, woken: RefCell::default(), now }
@@ -65,6 +67,10 @@ impl Drop for View {
         for task in self.woken.take() {
             // SAFETY: found SCHEDULED when RUNNING was given up: the entry is ours to queue.
             unsafe { queue(task) }
+        }
+        // Ordering: Release pairs with Acquire in `is_still`.
+        if self.pool.reports.fetch_sub(1, Ordering::Release) == 1 {
+            self.pool.tell_root();
         }
     }
 }

@@ -22,6 +22,9 @@ use crate::scheduler::wait::WAITING;
 use crate::scheduler::Time;
 use crate::task::{Header, JoinError, Start};
 
+/// How many tasks a deque holds; half of them go to the injector then. Its memory is kept, so it is bounded; and it is not
+/// tight: with 256, 1,000 tasks that take turns would go through the injector's lock.
+const FULL: usize = if cfg!(any(loom, miri)) { 4 } else { 4096 };
 /// How often in a row the slot may come first.
 const IN_ROW: u32 = 3;
 /// How often the injector comes first.
@@ -121,8 +124,20 @@ impl Local {
 
     fn push_shared(&self, task: *const Header) {
         let seat = self.seat();
+        if seat.deque().len() >= FULL {
+            self.overflow(seat);
+        }
         seat.deque().push(task);
         seat.post.pool.notify();
+    }
+
+    /// Moves the older half of the deque to the end of the injector.
+    #[cold]
+    fn overflow(&self, seat: &Seat) {
+        let half = core::iter::from_fn(|| seat.deque().pop()).take(FULL / 2);
+        // SAFETY: taken out of a queue: SCHEDULED, and alive by W2. While a worker runs, the injector is open.
+        let pushed = unsafe { seat.post.pool.injector.append(half) };
+        debug_assert!(pushed, "the injector is closed by the last worker");
     }
 
     /// A pinned task of this thread.
@@ -277,12 +292,12 @@ impl Local {
                     self.current.set(ptr::null());
                     refill(u32::MAX);
                     match ended {
-                        true => self.end_pooled(task, false),
+                        true => self.end_pooled(task),
                         false if (*task).state.pause() => self.requeue(task),
                         false => {}
                     }
                 }
-                Start::Cancel => self.cancel_pooled(task, JoinError::Aborted, false),
+                Start::Cancel => self.cancel_pooled(task, JoinError::Aborted),
                 Start::Gone => Header::release(task),
             }
         }
@@ -291,14 +306,14 @@ impl Local {
     /// Drops the future of a task that has not completed.
     ///
     /// # Safety
-    /// The caller has RUNNING; `has_entry`: [`State::seize`](crate::task::State::seize) has said so.
-    pub(super) unsafe fn cancel_pooled(&self, task: *const Header, why: JoinError, has_entry: bool) {
+    /// The caller has RUNNING.
+    pub(super) unsafe fn cancel_pooled(&self, task: *const Header, why: JoinError) {
         let before = self.current.replace(task);
         // SAFETY: the caller's promise.
         unsafe {
             Header::cancel(task, why);
             self.current.set(before);
-            self.end_pooled(task, has_entry);
+            self.end_pooled(task);
         }
     }
 
@@ -306,15 +321,13 @@ impl Local {
     ///
     /// # Safety
     /// As for `cancel_pooled`.
-    unsafe fn end_pooled(&self, task: *const Header, has_entry: bool) {
-        // SAFETY: the registry's reference is ours now, or the entry's: W2.
+    unsafe fn end_pooled(&self, task: *const Header) {
+        // SAFETY: the registry's reference is ours now.
         unsafe {
             Header::complete(task);
             let home = (*task).home;
             home.post().forget(task);
-            if !has_entry {
-                Header::release(task);
-            }
+            Header::release(task);
             home.post().pool.tell_drained();
         }
     }
@@ -386,6 +399,7 @@ impl Local {
         !self.queue.is_empty()
             || mailbox.has_tasks()
             || mailbox.has_requests()
+            || mailbox.has_timer()
             || self.due.get() == 0
             || seat.has_slot()
             || !seat.deque().is_empty()
@@ -398,6 +412,8 @@ impl Local {
         self.has_slept.set(true);
         self.look();
         self.look_around(seat, true);
+        // Whatever ends the rest: the clock, and whether this thread is to leave, is looked at next.
+        self.left.set(0);
         if self.has_own_work(seat) {
             return Ok(None);
         }
@@ -416,7 +432,7 @@ impl Local {
             pool.be_watched(pool.due());
         }
         let ended = self.sleep(seat, is_root, limit);
-        self.left.set(0);
+        self.has_slept.set(true);
         ended.map(|()| None)
     }
 
@@ -425,6 +441,7 @@ impl Local {
         let pool = seat.post.pool;
         loop {
             if is_root {
+                self.now.set(self.time().wheel().now_ns());
                 match self.coordinate(seat, limit) {
                     Ok(false) => {}
                     Ok(true) => break,
@@ -463,10 +480,12 @@ impl Local {
 
     /// When to look again, in ns on the scheduler's clock: D2.
     fn wake_time(&self, seat: &Seat, is_root: bool, limit: u64) -> u64 {
-        let own = if is_root { limit.min(self.next_search.get()) } else { u64::MAX };
         let pool = seat.post.pool;
-        let due = if let Time::System(_) = self.time() { pool.due() } else { u64::MAX };
-        own.min(pool.idle.plan(seat.post.index, due, self.time().wheel().now_ns() + WATCH))
+        let soon = self.time().wheel().now_ns() + WATCH;
+        // A search is put off to when a timer is due: the watcher, who may be another, is on it then.
+        let own = if is_root { limit.min(self.next_search.get().max(soon)) } else { u64::MAX };
+        let due = || if let Time::System(_) = self.time() { pool.due() } else { u64::MAX };
+        own.min(pool.idle.plan(seat.post.index, due, soon))
     }
 
     /// Sleeps until `until`, or a wake.
