@@ -39,6 +39,8 @@ use tidegate_wait::wake_batch::{contain, wake, WakeBatch};
 pub use join::{AbortHandle, Join, JoinHandle, OwnedJoin};
 pub use join_error::{JoinError, Panic};
 pub(crate) use origin::Origin;
+#[cfg(all(test, loom))]
+pub(crate) use state::Woken;
 pub(crate) use state::{Start, State};
 use waker::{with_pooled_waker, with_waker};
 

@@ -47,7 +47,7 @@
 //!   entry gets one in the same step, and whoever takes the entry gives it back: it finds the task RUNNING or COMPLETE, which no
 //!   entry without a reference ever is.
 //!
-//! Tests: `tests/loom_task.rs`, `tests/loom_pool.rs`.
+//! Tests: `tests/loom_task.rs`, `scheduler/pool/loom_models.rs`.
 
 use tidegate_wait::shim::{AtomicUsize, Ordering, Patience};
 

@@ -32,7 +32,7 @@
 //!
 //! The pattern is that of Go's and tokio's schedulers: searchers counted, the last one wakes the next.
 //!
-//! Test: `tests/loom_pool.rs`.
+//! Test: `scheduler/pool/loom_models.rs`.
 
 use tidegate_wait::shim::{fence, AtomicU64, AtomicUsize, Guard, Lock, Ordering};
 

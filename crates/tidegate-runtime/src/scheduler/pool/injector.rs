@@ -8,7 +8,7 @@
 //!   after it has gone to bed (`idle`), so no push is slept over.
 //! - **J2** Entries have no reference: W2.
 //!
-//! Test: `tests/loom_pool.rs`.
+//! Test: `scheduler/pool/loom_models.rs`.
 
 use core::ptr;
 

@@ -36,13 +36,15 @@
 //!   watcher's plan; the watcher plans "for ever", fences, and looks at all of them before it settles on less. One of the
 //!   two sees the other.
 //!
-//! Tests: `tests/pool.rs`, `tests/pool_storm.rs`, `tests/loom_pool.rs`, and the suite of the local scheduler, run on pools.
+//! Tests: `tests/pool.rs`, `tests/pool_storm.rs`, `loom_models.rs`, and the suite of the local scheduler, run on pools.
 
 mod coordinate;
 mod deque;
 mod end;
 mod idle;
 mod injector;
+#[cfg(all(test, loom))]
+mod loom_models;
 mod shard;
 mod view;
 mod worker;
@@ -74,8 +76,8 @@ pub(crate) use worker::Seat;
 /// The most workers of one pool: each has a wheel, of which there are 511.
 pub(crate) const MOST: usize = if cfg!(loom) { 3 } else { 256 };
 
-/// How often the watcher looks after those that are awake, in ns.
-pub(crate) const WATCH: u64 = 500_000;
+/// How often the watcher looks after those that are awake, in ns. (In a model, which knows no time, only when it is woken.)
+pub(crate) const WATCH: u64 = if cfg!(loom) { u64::MAX } else { 500_000 };
 
 /// See the module.
 #[derive(Debug)]

@@ -481,7 +481,7 @@ impl Local {
     /// When to look again, in ns on the scheduler's clock: D2.
     fn wake_time(&self, seat: &Seat, is_root: bool, limit: u64) -> u64 {
         let pool = seat.post.pool;
-        let soon = self.time().wheel().now_ns() + WATCH;
+        let soon = self.time().wheel().now_ns().saturating_add(WATCH);
         // A search is put off to when a timer is due: the watcher, who may be another, is on it then.
         let own = if is_root { limit.min(self.next_search.get().max(soon)) } else { u64::MAX };
         let due = || if let Time::System(_) = self.time() { pool.due() } else { u64::MAX };
