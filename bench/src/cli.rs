@@ -1,7 +1,5 @@
 //! The command line.
 
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -22,6 +20,21 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) quick: bool,
 
+    #[command(flatten)]
+    pub(crate) documents: Documents,
+
+    /// Measure nothing: show what a run has written with --json, and write other documents from it
+    #[arg(long, value_name = "RUN.json", conflicts_with_all = ["filter", "rounds", "quick", "list"])]
+    pub(crate) from: Option<PathBuf>,
+
+    /// List the loads and their peers, and run nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+/// What to write besides the tables.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Documents {
     /// Write everything as JSON to a file, or to standard output in place of the tables
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
@@ -30,50 +43,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// List the loads and their peers, and run nothing
-    #[arg(long)]
-    pub(crate) list: bool,
+    /// Write a report with pictures to a file: one HTML page that needs nothing else
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Write the tables as Markdown into a file; what it has around them stays
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 fn parse_rounds(rounds: &str) -> Result<usize, String> {
     match rounds.parse() {
         Ok(rounds @ 1..=10_000) => Ok(rounds),
         _ => Err("say a number from 1 to 10000".into()),
-    }
-}
-
-/// Where a document goes.
-pub(crate) enum Target {
-    Stdout,
-    File(PathBuf, File),
-}
-
-impl Target {
-    /// Opens the file before anything is measured, so that a wrong path costs no time.
-    pub(crate) fn open(path: PathBuf) -> Result<Target, String> {
-        if path.as_os_str() == "-" {
-            return Ok(Target::Stdout);
-        }
-        match File::create(&path) {
-            Ok(file) => Ok(Target::File(path, file)),
-            Err(error) => Err(format!("{}: {error}", path.display())),
-        }
-    }
-
-    pub(crate) fn is_stdout(&self) -> bool {
-        matches!(self, Target::Stdout)
-    }
-
-    /// Hands `write` the place to write to; an error comes back with the place's name.
-    pub(crate) fn write<E: From<io::Error> + ToString>(
-        self,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
-    ) -> Result<(), String> {
-        match self {
-            Target::Stdout => write(&mut io::stdout().lock()).map_err(|error| error.to_string()),
-            Target::File(path, file) => write(&mut io::BufWriter::new(file))
-                .map_err(|error| format!("{}: {}", path.display(), error.to_string())),
-        }
     }
 }
 
@@ -98,5 +80,15 @@ mod tests {
     fn filters_come_in_one_option_or_many() {
         let arguments = Arguments::parse_from(["tidegate-bench", "--filter", "a", "b/c", "--filter", "d"]);
         assert_eq!(arguments.filter, ["a", "b/c", "d"]);
+    }
+
+    #[test]
+    fn a_saved_run_is_not_measured_again() {
+        let parse =
+            |words: &[&str]| Arguments::try_parse_from([&["tidegate-bench", "--from", "run.json"], words].concat());
+        assert!(parse(&["--html", "run.html", "--markdown", "run.md"]).is_ok());
+        for words in [&["--quick"][..], &["--rounds", "3"], &["--filter", "ready"], &["--list"]] {
+            assert!(parse(words).is_err(), "{words:?}");
+        }
     }
 }

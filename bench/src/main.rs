@@ -10,23 +10,25 @@ mod filter;
 mod harness;
 mod hosts;
 mod loads;
+mod outputs;
 mod peers;
+mod screen;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
 
-use cli::{Arguments, Target};
+use cli::Arguments;
 use filter::{Filter, Listing};
 use harness::allocation::CountingAllocator;
 use harness::gate::Gate;
 use harness::machine::Machine;
-use harness::report::{print_case, print_head, print_load, rows, write_csv, write_json, Method, Row};
+use harness::report::{now, rows, About, Document, Method, Row};
 use harness::rounds::{by_case, run_case};
 use harness::{statistics, Cell, Load, Scale};
+use outputs::Outputs;
+use screen::Screen;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -41,45 +43,61 @@ fn main() -> ExitCode {
         print!("{}", Listing::of(&loads));
         return ExitCode::SUCCESS;
     }
+    match arguments.from.is_some() {
+        true => again(arguments),
+        false => measure(arguments, loads),
+    }
+}
+
+fn measure(arguments: Arguments, loads: Vec<Load>) -> ExitCode {
     let setup = Filter::new(&arguments.filter, &loads)
         .map_err(|error| error.to_string())
         .and_then(|filter| Session::new(arguments, filter));
     match setup {
-        Ok(session) => match session.run(loads) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&error, 1),
-        },
-        Err(error) => fail(&error, BAD_INPUT),
+        Ok(session) => ended(session.run(loads), 1),
+        Err(error) => ended(Err(error), BAD_INPUT),
     }
 }
 
-fn fail(error: &str, status: u8) -> ExitCode {
-    eprintln!("tidegate-bench: {}", error.trim_end());
-    ExitCode::from(status)
+/// Shows a saved run, and writes its documents.
+fn again(arguments: Arguments) -> ExitCode {
+    let path = arguments.from.unwrap_or_default();
+    let opened = Document::read(&path).and_then(|document| Ok((document, Outputs::open(arguments.documents)?)));
+    match opened {
+        Ok((document, outputs)) => {
+            let screen = Screen::new(outputs.takes_stdout(), 0);
+            ended(screen.show_all(&document).and_then(|()| outputs.write(&document)), 1)
+        }
+        Err(error) => ended(Err(error), BAD_INPUT),
+    }
+}
+
+fn ended(result: Result<(), String>, status: u8) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidegate-bench: {}", error.trim_end());
+            ExitCode::from(status)
+        }
+    }
 }
 
 /// One call of the program.
 struct Session {
     filter: Filter,
     scale: Scale,
-    rounds: usize,
-    json: Option<Target>,
-    csv: Option<Target>,
+    rounds: Option<usize>,
+    outputs: Outputs,
 }
 
 impl Session {
     fn new(arguments: Arguments, filter: Filter) -> Result<Session, String> {
         let scale = if arguments.quick { Scale::Quick } else { Scale::Full };
-        let json = arguments.json.map(Target::open).transpose()?;
-        let csv = arguments.csv.map(Target::open).transpose()?;
-        if [&json, &csv].into_iter().flatten().filter(|target| target.is_stdout()).count() > 1 {
-            return Err("--json and --csv cannot both go to standard output".into());
-        }
-        let rounds = arguments.rounds.unwrap_or(scale.pick(3, 15));
-        Ok(Session { filter, scale, rounds, json, csv })
+        Ok(Session { filter, scale, rounds: arguments.rounds, outputs: Outputs::open(arguments.documents)? })
     }
 
     fn run(self, mut loads: Vec<Load>) -> Result<(), String> {
+        let begin = Instant::now();
         loads.retain(|load| self.filter.has_load(load.name));
         let mut cases: Vec<(usize, Vec<Cell>)> = Vec::new();
         for (load, about) in loads.iter().enumerate() {
@@ -87,21 +105,37 @@ impl Session {
             cells.retain(|cell| self.filter.has(about.name, cell.peer));
             cases.extend(by_case(cells).into_iter().map(|case| (load, case)));
         }
-        let machine = Machine::this();
-        let mut screen = Screen::new(self.takes_stdout(), self.total_runs(&loads, &cases));
-        screen.show(|out| print_head(out, &machine))?;
-        let all = self.measure(&loads, &cases, &mut screen)?;
+        let (machine, method) = (Machine::this(), self.method());
+        let mut screen = Screen::new(self.outputs.takes_stdout(), self.total_runs(&loads, &cases));
+        screen.show_head(&machine, &method)?;
+        let results = self.measure(&loads, &cases, &mut screen)?;
         screen.finish();
-        self.write(&machine, &loads, &all)
+        let (date, seconds) = (now(), begin.elapsed().as_secs_f64());
+        let loads = loads.iter().map(About::of).collect();
+        self.outputs.write(&Document { date, seconds, machine, method, loads, results })
     }
 
-    /// Does a document go where the tables would?
-    fn takes_stdout(&self) -> bool {
-        [&self.json, &self.csv].into_iter().flatten().any(Target::is_stdout)
+    fn method(&self) -> Method {
+        Method {
+            rounds: self.most_rounds(),
+            warm_up_runs: 1,
+            quick: self.scale == Scale::Quick,
+            seed: statistics::SEED,
+            arguments: std::env::args().skip(1).collect(),
+        }
+    }
+
+    fn most_rounds(&self) -> usize {
+        self.rounds.unwrap_or(self.scale.pick(3, 15))
     }
 
     fn rounds_of(&self, load: &Load) -> usize {
-        self.rounds.min(load.max_rounds)
+        let most = match self.rounds {
+            Some(_) => load.max_rounds,
+            // The loads of many seconds are those that take most of a quick run.
+            None => self.scale.pick(load.max_rounds.div_ceil(5), load.max_rounds),
+        };
+        self.most_rounds().min(most)
     }
 
     fn total_runs(&self, loads: &[Load], cases: &[(usize, Vec<Cell>)]) -> usize {
@@ -115,69 +149,15 @@ impl Session {
         for (load, cells) in cases {
             let about = &loads[*load];
             if last.replace(load) != Some(load) {
-                screen.show(|out| print_load(out, about))?;
+                screen.show_load(&About::of(about))?;
             }
             let rounds = self.rounds_of(about);
             let result = run_case(about, cells, rounds, &mut gate, |cell| screen.step(about, cell))
                 .map_err(|error| error.to_string())?;
             let rows = rows(about.name, &result);
-            screen.show(|out| print_case(out, &rows))?;
+            screen.show_case(&rows)?;
             all.extend(rows);
         }
         Ok(all)
-    }
-
-    fn write(self, machine: &Machine, loads: &[Load], rows: &[Row]) -> Result<(), String> {
-        let method = Method {
-            rounds: self.rounds,
-            warm_up_runs: 1,
-            quick: self.scale == Scale::Quick,
-            seed: statistics::SEED,
-            arguments: std::env::args().skip(1).collect(),
-        };
-        if let Some(json) = self.json {
-            json.write(|out| write_json(out, machine, &method, loads, rows))?;
-        }
-        if let Some(csv) = self.csv {
-            csv.write(|out| write_csv(out, rows))?;
-        }
-        Ok(())
-    }
-}
-
-/// What a person sees: tables on standard output, a progress bar on a terminal.
-struct Screen {
-    is_silent: bool,
-    bar: ProgressBar,
-}
-
-impl Screen {
-    fn new(is_silent: bool, runs: usize) -> Screen {
-        // Indicatif draws on standard error, and only if that is a terminal.
-        let bar = ProgressBar::new(runs as u64);
-        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} runs, {eta} left: {msg}");
-        bar.set_style(style.expect("a sound template"));
-        Screen { is_silent, bar }
-    }
-
-    fn step(&self, load: &Load, cell: &Cell) {
-        self.bar.inc(1);
-        self.bar.set_message(format!("{}/{}, {}", load.name, cell.peer, cell.case));
-    }
-
-    fn show(&self, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
-        if self.is_silent {
-            return Ok(());
-        }
-        let print = || {
-            // Leaves the colors out unless standard output is a terminal that shows them.
-            let mut out = anstream::stdout().lock();
-            print(&mut out).and_then(|()| out.flush())
-        };
-        self.bar.suspend(print).map_err(|error| format!("standard output: {error}"))
-    }
-
-    fn finish(&self) {
-        self.bar.finish_and_clear();
     }
 }

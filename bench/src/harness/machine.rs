@@ -1,6 +1,6 @@
 //! What the figures were measured on and with.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::peers;
 
@@ -10,31 +10,34 @@ const LOCK: &str = include_str!("../../../Cargo.lock");
 /// The line of this program in it.
 const OWN: &str = concat!("name = \"", env!("CARGO_PKG_NAME"), "\"");
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
     pub(crate) cores: usize,
     pub(crate) os: String,
-    pub(crate) rustc: &'static str,
-    pub(crate) flags: &'static str,
+    pub(crate) rustc: String,
+    pub(crate) flags: String,
     pub(crate) crates: Vec<Version>,
 }
 
-#[derive(Debug, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub(crate) struct Version {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) version: String,
 }
 
 impl Machine {
     pub(crate) fn this() -> Machine {
-        let version = |name| Version { name, version: locked_version(LOCK, name).unwrap_or("unknown").to_owned() };
+        let version = |name: &str| Version {
+            name: name.to_owned(),
+            version: locked_version(LOCK, name).unwrap_or("unknown").to_owned(),
+        };
         Machine {
             cpu: cpu_model(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             os: operating_system(),
-            rustc: env!("BENCH_RUSTC"),
-            flags: env!("BENCH_FLAGS"),
+            rustc: env!("BENCH_RUSTC").to_owned(),
+            flags: env!("BENCH_FLAGS").to_owned(),
             crates: peers::crates().into_iter().map(version).collect(),
         }
     }

@@ -14,6 +14,8 @@ pub(crate) mod stopwatch;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// What kind of work is measured, in how many cases.
 pub(crate) struct Load {
     pub(crate) name: &'static str,
@@ -47,12 +49,32 @@ impl Scale {
 pub(crate) struct Cell {
     pub(crate) case: String,
     pub(crate) peer: &'static str,
+    pub(crate) curve: Option<Curve>,
     pub(crate) run: Box<dyn Fn() -> Run>,
+}
+
+/// Cases that differ in one figure: points of one curve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Curve {
+    /// What the figure counts.
+    pub(crate) name: String,
+    pub(crate) x: usize,
+}
+
+impl Curve {
+    pub(crate) fn new(name: &str, x: usize) -> Curve {
+        Curve { name: name.into(), x }
+    }
 }
 
 impl Cell {
     pub(crate) fn new(case: impl Into<String>, peer: &'static str, run: impl Fn() -> Run + 'static) -> Cell {
-        Cell { case: case.into(), peer, run: Box::new(run) }
+        Cell { case: case.into(), peer, curve: None, run: Box::new(run) }
+    }
+
+    /// The case is the point `x` of a curve; `name` says what `x` counts.
+    pub(crate) fn on(self, name: &str, x: usize) -> Cell {
+        Cell { curve: Some(Curve::new(name, x)), ..self }
     }
 }
 
@@ -86,13 +108,18 @@ impl Metric {
 }
 
 /// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Unit {
+    #[serde(rename = "ns")]
     Nanoseconds,
+    #[serde(rename = "µs")]
     Microseconds,
+    #[serde(rename = "ms")]
     Milliseconds,
+    #[serde(rename = "B")]
     Bytes,
     /// A number of things, of which more or fewer is no matter of speed: not compared.
+    #[serde(rename = "")]
     Count,
 }
 

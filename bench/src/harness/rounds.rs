@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::gate::{Gate, Machine};
-use super::{Cell, Failure, Load, Metric, Unit};
+use super::{Cell, Curve, Failure, Load, Metric, Unit};
 
 /// All rounds of one case.
 pub(crate) struct CaseResult {
     pub(crate) case: String,
+    pub(crate) curve: Option<Curve>,
     pub(crate) rounds: usize,
     /// Rounds that began without quiet.
     pub(crate) noisy: usize,
@@ -93,7 +94,7 @@ pub(crate) fn run_case(
         }
     }
     let series = cells.iter().zip(runs).flat_map(|(cell, runs)| series(cell.peer, &runs)).collect();
-    Ok(CaseResult { case: cells[0].case.clone(), rounds, noisy, series })
+    Ok(CaseResult { case: cells[0].case.clone(), curve: cells[0].curve.clone(), rounds, noisy, series })
 }
 
 /// The metrics of a peer's runs, each as a series. Every run gives the same metrics in the same order.

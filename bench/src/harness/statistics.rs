@@ -35,7 +35,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// A ratio and the interval that holds it with 95 %.
+/// A ratio (or another figure) and the interval that holds it with 95 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ratio {
     pub(crate) value: f64,
@@ -49,15 +49,45 @@ pub(crate) fn paired_ratio(ours: &[f64], theirs: &[f64]) -> Option<Ratio> {
     if ratios.is_empty() || ratios.iter().any(|ratio| !ratio.is_finite()) {
         return None;
     }
-    let mut random = fastrand::Rng::with_seed(SEED);
-    let mut resample = vec![0.0; ratios.len()];
-    let medians: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            resample.fill_with(|| ratios[random.usize(..ratios.len())]);
-            median(&resample)
-        })
-        .collect();
-    Some(Ratio { value: median(&ratios), low: percentile(&medians, 0.025), high: percentile(&medians, 0.975) })
+    Some(median_interval(&ratios))
+}
+
+/// The median, with a percentile bootstrap.
+pub(crate) fn median_interval(values: &[f64]) -> Ratio {
+    within(median(values), &resampled_medians(values, SEED))
+}
+
+/// The geometric mean of the medians of several series of ratios, each above zero. The series are resampled apart: they
+/// were measured at different times. `None` of nothing.
+pub(crate) fn geometric_mean(series: &[Vec<f64>]) -> Option<Ratio> {
+    let mean = |logarithms: f64| (logarithms / series.len() as f64).exp();
+    let value = mean(series.iter().map(|ratios| median(ratios).ln()).sum());
+    let mut sums = vec![0.0; RESAMPLES];
+    for (ratios, seed) in series.iter().zip(SEED..) {
+        for (sum, median) in sums.iter_mut().zip(resampled_medians(ratios, seed)) {
+            *sum += median.ln();
+        }
+    }
+    let means: Vec<f64> = sums.into_iter().map(mean).collect();
+    (!series.is_empty()).then(|| within(value, &means))
+}
+
+fn within(value: f64, resampled: &[f64]) -> Ratio {
+    Ratio { value, low: percentile(resampled, 0.025), high: percentile(resampled, 0.975) }
+}
+
+/// Medians of as many values, drawn with replacement. Those of equal values are known without drawing.
+fn resampled_medians(values: &[f64], seed: u64) -> Vec<f64> {
+    if values.iter().all(|value| *value == values[0]) {
+        return vec![median(values); RESAMPLES];
+    }
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut resample = vec![0.0; values.len()];
+    let mut draw = || {
+        resample.fill_with(|| values[random.usize(..values.len())]);
+        median(&resample)
+    };
+    (0..RESAMPLES).map(|_| draw()).collect()
 }
 
 #[cfg(test)]
@@ -113,6 +143,29 @@ mod tests {
         assert_eq!(ratio.value, 1.0);
         assert!(ratio.low < 1.0 && 1.0 < ratio.high && ratio.low >= 0.8 && ratio.high <= 1.4, "{ratio:?}");
         assert_eq!(paired_ratio(&ours, &theirs), Some(ratio));
+    }
+
+    #[test]
+    fn a_mean_of_ratios_is_geometric() {
+        let mean = geometric_mean(&[vec![0.5; 3], vec![8.0; 3], vec![2.0; 3]]).unwrap();
+        assert!([mean.value, mean.low, mean.high].iter().all(|value| (value - 2.0).abs() < 1e-9), "{mean:?}");
+        let mean = geometric_mean(&[vec![0.8, 1.0, 1.25], vec![0.8, 1.0, 1.25]]).unwrap();
+        assert!((mean.value - 1.0).abs() < 1e-9 && mean.low < 0.95 && mean.high > 1.05, "{mean:?}");
+        assert_eq!(geometric_mean(&[]), None);
+    }
+
+    #[test]
+    fn the_mean_of_many_is_known_better_than_one() {
+        let one = vec![0.8, 0.9, 1.0, 1.1, 1.25];
+        let width = |series: &[Vec<f64>]| geometric_mean(series).map(|mean| mean.high - mean.low).unwrap();
+        assert!(width(&vec![one.clone(); 20]) < width(&[one]) / 2.0);
+    }
+
+    #[test]
+    fn a_median_has_an_interval() {
+        assert_eq!(median_interval(&[3.0; 4]), Ratio { value: 3.0, low: 3.0, high: 3.0 });
+        let interval = median_interval(&[1.0, 2.0, 3.0, 4.0, 100.0]);
+        assert!(interval.value == 3.0 && interval.low < 3.0 && interval.high > 3.0, "{interval:?}");
     }
 
     #[test]

@@ -123,7 +123,8 @@ impl Cells {
     fn add_sends<P: Peer, S: Future<Output = ()> + Send + 'static>(&mut self, name: &'static str, sleep: fn() -> S) {
         for &parked in self.parked {
             let case = format!("{parked} parked ahead of {TIMED} sends of 100 ms");
-            self.cells.push(Cell::new(case, name, move || run::<P, S>(parked, sleep)));
+            let cell = Cell::new(case, name, move || run::<P, S>(parked, sleep));
+            self.cells.push(cell.on("sends parked ahead", parked));
         }
     }
 
@@ -136,7 +137,7 @@ impl Cells {
         for &parked in self.parked {
             let case = format!("{parked} parked ahead of {TIMED} receives of 100 ms");
             let run = move || runtimes::current_thread()?.block_on(receives::<P, S>(parked, sleep));
-            self.cells.push(Cell::new(case, name, run));
+            self.cells.push(Cell::new(case, name, run).on("receives parked ahead", parked));
         }
     }
 }

@@ -18,7 +18,11 @@ pub(super) fn cells(scale: Scale) -> Vec<Cell> {
         scale.pick(&[(0, TIMED), (8_192, TIMED)], &[(0, TIMED), (32_768, TIMED), (131_072, TIMED), (131_072, 16_384)]);
     let cell = |&(parked, timed): &(usize, usize)| {
         let case = format!("{parked} parked ahead of {} sends of 100 ms", thousands(timed));
-        Cell::new(case, NAME, move || run(parked, timed))
+        let cell = Cell::new(case, NAME, move || run(parked, timed));
+        match timed {
+            TIMED => cell.on("sends parked ahead", parked),
+            _ => cell,
+        }
     };
     cases.iter().map(cell).collect()
 }

@@ -47,7 +47,8 @@ impl Visitor for Cells {
         let ahead: &[usize] = self.scale.pick(&[0, 1_024, 8_192], &[0, 1_024, 32_768, 131_072]);
         for &ahead in ahead {
             let case = format!("park and drop one send, {ahead} parked ahead");
-            self.cells.push(Cell::new(case, P::NAME, move || one::<P>(ahead, span)));
+            let cell = Cell::new(case, P::NAME, move || one::<P>(ahead, span));
+            self.cells.push(cell.on("sends parked ahead", ahead));
         }
     }
 }

@@ -49,8 +49,10 @@ impl Visitor for Cells {
 
 impl Cells {
     fn add<P: Peer, const N: usize>(&mut self) {
-        self.cells.push(Cell::new(format!("payload of {N} bytes, borrowed"), P::NAME, borrowed::<P, N>));
-        self.cells.push(Cell::new(format!("payload of {N} bytes, owned"), P::NAME, owned::<P, N>));
+        let cell = Cell::new(format!("payload of {N} bytes, borrowed"), P::NAME, borrowed::<P, N>);
+        self.cells.push(cell.on("bytes of payload, borrowed", N));
+        let cell = Cell::new(format!("payload of {N} bytes, owned"), P::NAME, owned::<P, N>);
+        self.cells.push(cell.on("bytes of payload, owned", N));
         if !self.own_timeouts {
             self.cells.push(Cell::new(format!("payload of {N} bytes, heap of a parked send"), P::NAME, heap::<P, N>));
         }

@@ -2,6 +2,7 @@
 // But for the look at stdout before the start, in `stdout/before_main.rs`.
 #![deny(unsafe_code)]
 
+mod bench;
 mod color;
 mod json;
 mod run;
@@ -45,6 +46,11 @@ enum Command {
     /// A program that does not pass the check runs nothing. The exit status is 0 when every computation has ended, the code
     /// of an IO.die, 1 after an error or a deadlock, 130 after an interrupt.
     Run(run::Arguments),
+    /// Measure Tidegate and its peers side by side, in a clone of its repository.
+    ///
+    /// Builds the benchmark with cargo and runs it: all that follows is for the benchmark, and the exit status is its own.
+    /// `tidegate bench --quick` takes about two minutes, after a build of several.
+    Bench(bench::Arguments),
     /// Print a completion script for a shell.
     ///
     /// For bash: tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate
@@ -62,6 +68,7 @@ fn main() -> ExitCode {
     match cli.command {
         Command::Check { file, json, library } => check(&file, json, Options { library }),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut script);

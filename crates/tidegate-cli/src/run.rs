@@ -94,7 +94,7 @@ fn tell(text: &str) {
     let _written = stderr.write_all(text.as_bytes()).and_then(|()| stderr.write_all(b"\n"));
 }
 
-fn fail(text: &str) -> ExitCode {
+pub(crate) fn fail(text: &str) -> ExitCode {
     tell(text);
     ExitCode::FAILURE
 }

@@ -28,16 +28,16 @@ pub(crate) fn write_csv(out: impl Write, rows: &[Row]) -> Result<(), csv::Error>
         let optional = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         let ratio = row.ratio.as_ref();
         csv.write_record([
-            row.load,
+            row.load.as_str(),
             &row.case,
-            row.peer,
-            row.metric,
-            row.unit,
+            &row.peer,
+            &row.metric,
+            row.unit.symbol(),
             &row.median.to_string(),
             &row.minimum.to_string(),
             &optional(row.p99),
             &optional(row.cpu),
-            ratio.map_or("", |ratio| ratio.peer),
+            ratio.map_or("", |ratio| ratio.peer.as_str()),
             &optional(ratio.map(|ratio| ratio.value)),
             &optional(ratio.map(|ratio| ratio.low)),
             &optional(ratio.map(|ratio| ratio.high)),

@@ -1,27 +1,33 @@
-//! What is said about the runs: the same summary as a table, as JSON, as CSV.
+//! What is said about the runs: the same summary as tables, JSON, CSV, HTML, Markdown.
 
 mod csv;
-mod json;
+mod document;
+mod html;
+mod markdown;
+mod standing;
 mod table;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::rounds::{CaseResult, Series};
 use super::statistics::{median, minimum, paired_ratio, Ratio};
-use super::Unit;
+use super::{Curve, Unit};
 
 pub(crate) use self::csv::write_csv;
-pub(crate) use self::json::{write_json, Method};
+pub(crate) use self::document::{now, About, Document, Method};
+pub(crate) use self::html::write_html;
+pub(crate) use self::markdown::in_markdown;
 pub(crate) use self::table::{print_case, print_head, print_load};
 
 /// One metric of one peer, summed up.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
-    pub(crate) load: &'static str,
+    pub(crate) load: String,
     pub(crate) case: String,
-    pub(crate) peer: &'static str,
-    pub(crate) metric: &'static str,
-    pub(crate) unit: &'static str,
+    pub(crate) curve: Option<Curve>,
+    pub(crate) peer: String,
+    pub(crate) metric: String,
+    pub(crate) unit: Unit,
     pub(crate) median: f64,
     pub(crate) minimum: f64,
     /// The median of the runs' 99th percentiles.
@@ -33,17 +39,28 @@ pub(crate) struct Row {
     pub(crate) rounds: usize,
     pub(crate) noisy_rounds: usize,
     pub(crate) runs: Vec<f64>,
-    #[serde(skip)]
-    pub(crate) is_exact: bool,
+}
+
+impl Row {
+    pub(crate) fn is_exact(&self) -> bool {
+        self.unit.is_exact()
+    }
 }
 
 /// A ratio of medians of pairs, with its 95 % interval.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Against {
-    pub(crate) peer: &'static str,
+    pub(crate) peer: String,
     pub(crate) value: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
+}
+
+impl Against {
+    fn ratio(&self) -> Ratio {
+        let Against { value, low, high, .. } = *self;
+        Ratio { value, low, high }
+    }
 }
 
 /// Our own variants are called after us.
@@ -52,7 +69,7 @@ fn is_ours(peer: &str) -> bool {
 }
 
 /// Sums a case up, one row a series, metric by metric.
-pub(crate) fn rows(load: &'static str, result: &CaseResult) -> Vec<Row> {
+pub(crate) fn rows(load: &str, result: &CaseResult) -> Vec<Row> {
     let mut metrics: Vec<&'static str> = Vec::new();
     for series in &result.series {
         if !metrics.contains(&series.metric) {
@@ -76,18 +93,19 @@ fn best_peer<'r>(series: impl Iterator<Item = &'r Series>) -> Option<&'r Series>
         .min_by(|a, b| median(&a.values).total_cmp(&median(&b.values)))
 }
 
-fn row(load: &'static str, result: &CaseResult, series: &Series, best: Option<&Series>) -> Row {
+fn row(load: &str, result: &CaseResult, series: &Series, best: Option<&Series>) -> Row {
     let some_median = |values: &[f64]| (!values.is_empty()).then(|| median(values));
     let ratio = best.and_then(|best| {
         let Ratio { value, low, high } = paired_ratio(&series.values, &best.values)?;
-        Some(Against { peer: best.peer, value, low, high })
+        Some(Against { peer: best.peer.into(), value, low, high })
     });
     Row {
-        load,
+        load: load.into(),
         case: result.case.clone(),
-        peer: series.peer,
-        metric: series.metric,
-        unit: series.unit.symbol(),
+        curve: result.curve.clone(),
+        peer: series.peer.into(),
+        metric: series.metric.into(),
+        unit: series.unit,
         median: median(&series.values),
         minimum: minimum(&series.values),
         p99: some_median(&series.p99),
@@ -96,7 +114,16 @@ fn row(load: &'static str, result: &CaseResult, series: &Series, best: Option<&S
         rounds: result.rounds,
         noisy_rounds: result.noisy,
         runs: series.values.clone(),
-        is_exact: Unit::is_exact(series.unit),
+    }
+}
+
+/// About three digits that matter.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        _ if value.fract() == 0.0 && value.abs() < 1e7 => format!("{value:.0}"),
+        size if size < 10.0 => format!("{value:.2}"),
+        size if size < 1000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
     }
 }
 
@@ -117,9 +144,15 @@ mod tests {
             series("a", [4.0, 4.0, 4.0]),
             series("b", [2.0, 2.0, 2.0]),
         ];
-        let result = CaseResult { case: "case".into(), rounds: 3, noisy: 1, series };
+        let result = CaseResult { case: "case".into(), curve: None, rounds: 3, noisy: 1, series };
         let ratios: Vec<_> =
-            rows("load", &result).iter().map(|row| row.ratio.as_ref().map(|ratio| (ratio.peer, ratio.value))).collect();
-        assert_eq!(ratios, [Some(("b", 0.5)), Some(("b", 0.75)), Some(("b", 2.0)), Some(("b", 1.0))]);
+            rows("load", &result).into_iter().map(|row| row.ratio.map(|ratio| (ratio.peer, ratio.value))).collect();
+        assert_eq!(ratios, [0.5, 0.75, 2.0, 1.0].map(|ratio| Some(("b".to_owned(), ratio))));
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_matter() {
+        let said = [0.0, 4.0, 1.234, 12.34, 123.4, 1234.5, 40.0].map(number);
+        assert_eq!(said, ["0", "4", "1.23", "12.3", "123.4", "1234", "40"]);
     }
 }

@@ -17,7 +17,7 @@ struct Cells {
 }
 
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
-    let mut all = Cells { cells: Vec::new(), messages: scale.pick(20_000, 200_000) };
+    let mut all = Cells { cells: Vec::new(), messages: scale.pick(10_000, 200_000) };
     peers::each_bounded(&mut all);
     all.cells
 }

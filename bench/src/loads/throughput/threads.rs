@@ -8,7 +8,7 @@ use crate::harness::{Cell, Failure, Run, Scale};
 use crate::peers::{self, BlockingPeer, BlockingVisitor};
 
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
-    let mut all = Cells { cells: Vec::new(), messages: scale.pick(20_000, 200_000) };
+    let mut all = Cells { cells: Vec::new(), messages: scale.pick(10_000, 200_000) };
     peers::each_blocking(&mut all);
     all.cells
 }

@@ -1,0 +1,109 @@
+//! Fixed work for `ci/counts`, which counts its instructions under valgrind: no clock decides anything here.
+//!
+//!     tidegate-counts CASE N      does the case's operation N times
+//!     tidegate-counts cases       lists the cases
+//!     tidegate-counts sizes       the bytes of each operation's future, a line each
+#![forbid(unsafe_code)]
+
+use std::future::{poll_fn, Future};
+use std::mem::size_of_val;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tidegate_channel::bounded;
+use tidegate_runtime::{spawn_local, yield_now, Runtime};
+use tidegate_wait::cancel::CancelToken;
+use tidegate_wait::timer::sleep;
+use tidegate_wait::Operation;
+
+const CASES: [(&str, fn(u64)); 5] = [
+    ("try_send+try_recv", ready),
+    ("park+drop-send", park_and_drop),
+    ("timer-insert+drop", timers),
+    ("spawn+join", spawn_and_join),
+    ("yield", yields),
+];
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["cases"] => CASES.iter().for_each(|(name, _)| println!("{name}")),
+        ["sizes"] => sizes(),
+        [case, times] => match (CASES.iter().find(|(name, _)| *name == case), times.parse()) {
+            (Some((_, work)), Ok(times)) => work(times),
+            _ => return ExitCode::from(2),
+        },
+        _ => return ExitCode::from(2),
+    }
+    ExitCode::SUCCESS
+}
+
+fn ready(times: u64) {
+    let (tx, rx) = bounded::<u64>(64);
+    for value in 0..times {
+        tx.try_send(value).expect("there is room");
+        assert_eq!(rx.try_recv().ok(), Some(value));
+    }
+}
+
+fn park_and_drop(times: u64) {
+    let (tx, _rx) = bounded::<u64>(1);
+    tx.try_send(0).expect("there is room");
+    let mut cx = Context::from_waker(Waker::noop());
+    for value in 0..times {
+        let send = pin!(tx.send(value));
+        assert!(send.poll(&mut cx).is_pending());
+    }
+}
+
+/// On a runtime: its own thread turns the wheel, and no other wakes meanwhile.
+fn on_a_runtime(work: impl Future<Output = ()> + 'static) {
+    let runtime = Runtime::new().expect("a runtime");
+    runtime.block_on(work).expect("nothing blocks for ever");
+}
+
+fn timers(times: u64) {
+    on_a_runtime(poll_fn(move |cx| {
+        for _ in 0..times {
+            let sleep = pin!(sleep(HOUR));
+            assert!(sleep.poll(cx).is_pending());
+        }
+        Poll::Ready(())
+    }));
+}
+
+fn spawn_and_join(times: u64) {
+    on_a_runtime(async move {
+        for value in 0..times {
+            assert_eq!(spawn_local(async move { value }).await.ok(), Some(value));
+        }
+    });
+}
+
+fn yields(times: u64) {
+    on_a_runtime(async move {
+        for _ in 0..times {
+            yield_now().await;
+        }
+    });
+}
+
+fn sizes() {
+    fn with<const N: usize>() {
+        let (tx, rx) = bounded::<[u8; N]>(1);
+        let token = CancelToken::new();
+        let say = |name: &str, bytes: usize| println!("{name}/{N} {bytes}");
+        say("send", size_of_val(&tx.send([0; N])));
+        say("send+timeout", size_of_val(&tx.send([0; N]).timeout(HOUR)));
+        say("send+token", size_of_val(&tx.send([0; N]).cancel_on(&token)));
+        say("send+both", size_of_val(&tx.send([0; N]).timeout(HOUR).cancel_on(&token)));
+        say("recv", size_of_val(&rx.recv()));
+    }
+    with::<8>();
+    with::<64>();
+    with::<1_024>();
+}
