@@ -18,7 +18,10 @@ use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::timer::sleep;
 use tidegate_wait::Operation;
 
-const CASES: [(&str, fn(u64)); 5] = [
+/// What it is called, and what does it so many times.
+type Case = (&'static str, fn(u64));
+
+const CASES: [Case; 5] = [
     ("try_send+try_recv", ready),
     ("park+drop-send", park_and_drop),
     ("timer-insert+drop", timers),

@@ -5,10 +5,10 @@
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
-/// Runs an `async fn main` on a local runtime.
+/// Runs an `async fn main` on a runtime: a local one, or, with `threads = 4`, a pool of so many threads.
 ///
-/// Options: `closed_world` (off unless set), `virtual_time` (off unless set), each `= true` or `= false`. A deadlock is
-/// reported on the standard error, and the exit status is 1.
+/// Other options: `closed_world` (off unless set), `virtual_time` (off unless set), each `= true` or `= false`. A deadlock
+/// is reported on the standard error, and the exit status is 1.
 ///
 /// ```rust,ignore
 /// #[tidegate::main(closed_world = true)]
@@ -21,9 +21,10 @@ pub fn main(options: TokenStream, function: TokenStream) -> TokenStream {
     expand(options, function, "main", false).unwrap_or_else(Error::into_tokens)
 }
 
-/// Makes an `async fn` a test, on a local runtime in a closed world: one that hangs fails, and says what it waits for.
+/// Makes an `async fn` a test, on a runtime in a closed world: one that hangs fails, and says what it waits for. The runtime
+/// is a local one, or, with `threads = 4`, a pool of so many threads.
 ///
-/// Options: `closed_world` (on unless set), `virtual_time` (off unless set), each `= true` or `= false`.
+/// Other options: `closed_world` (on unless set), `virtual_time` (off unless set), each `= true` or `= false`.
 ///
 /// ```rust,ignore
 /// #[tidegate::test(virtual_time = true)]
@@ -63,33 +64,45 @@ impl Error {
 }
 
 struct Options {
+    threads: Literal,
     closed_world: bool,
     virtual_time: bool,
 }
 
 fn parse_options(tokens: TokenStream, name: &str, closed_world: bool) -> Result<Options, Error> {
-    let mut options = Options { closed_world, virtual_time: false };
+    let mut options = Options { threads: Literal::usize_unsuffixed(1), closed_world, virtual_time: false };
     let mut tokens = tokens.into_iter();
     while let Some(option) = tokens.next() {
-        let known = match option.to_string().as_str() {
-            "closed_world" => &mut options.closed_world,
-            "virtual_time" => &mut options.virtual_time,
+        let word = option.to_string();
+        let takes = match word.as_str() {
+            "threads" => "a number: `= 4`",
+            "closed_world" | "virtual_time" => "`= true` or `= false`",
             other => {
-                let text =
-                    format!("`{other}` is no option of #[tidegate::{name}]: `closed_world` and `virtual_time` are");
+                let known = "`threads`, `closed_world` and `virtual_time` are";
+                let text = format!("`{other}` is no option of #[tidegate::{name}]: {known}");
                 return Err(Error::new(option.span(), text));
             }
         };
-        let wanted = || Error::new(option.span(), format!("`{option}` takes `= true` or `= false`"));
+        let wanted = || Error::new(option.span(), format!("`{option}` takes {takes}"));
         match tokens.next() {
             Some(TokenTree::Punct(sign)) if sign.as_char() == '=' => {}
             _ => return Err(wanted()),
         }
-        *known = match tokens.next().map(|value| value.to_string()).as_deref() {
-            Some("true") => true,
-            Some("false") => false,
-            _ => return Err(wanted()),
-        };
+        match (word.as_str(), tokens.next()) {
+            ("threads", Some(TokenTree::Literal(value))) if is_count(&value) => options.threads = value,
+            ("threads", _) | (_, None) => return Err(wanted()),
+            (_, Some(value)) => {
+                let is_on = match value.to_string().as_str() {
+                    "true" => true,
+                    "false" => false,
+                    _ => return Err(wanted()),
+                };
+                match word.as_str() {
+                    "closed_world" => options.closed_world = is_on,
+                    _ => options.virtual_time = is_on,
+                }
+            }
+        }
         match tokens.next() {
             None => break,
             Some(TokenTree::Punct(comma)) if comma.as_char() == ',' => {}
@@ -97,6 +110,11 @@ fn parse_options(tokens: TokenStream, name: &str, closed_world: bool) -> Result<
         }
     }
     Ok(options)
+}
+
+/// A number of threads, at least one.
+fn is_count(value: &Literal) -> bool {
+    value.to_string().replace('_', "").parse::<usize>().is_ok_and(|count| count > 0)
 }
 
 /// `::a::b`, with the leading colons.
@@ -143,7 +161,7 @@ fn parse_function(tokens: TokenStream, name: &str) -> Result<Function, Error> {
 /// The function without `async`, which has the one with it inside and runs it:
 ///
 /// ```text
-/// #[test] fn name() -> T { async fn name() -> T { … } ::tidegate::runtime::run_test(name(), closed, virtual) }
+/// #[test] fn name() -> T { async fn name() -> T { … } ::tidegate::runtime::run_test(name(), threads, closed, virtual) }
 /// ```
 fn expand(options: TokenStream, function: TokenStream, name: &str, is_test: bool) -> Result<TokenStream, Error> {
     let options = parse_options(options, name, is_test)?;
@@ -155,6 +173,7 @@ fn expand(options: TokenStream, function: TokenStream, name: &str, is_test: bool
 
     let call = vec![own.into(), group(Delimiter::Parenthesis, Vec::new())];
     let mut arguments = call;
+    arguments.extend([comma(), options.threads.into()]);
     for option in [options.closed_world, options.virtual_time] {
         arguments.extend([comma(), word(if option { "true" } else { "false" })]);
     }

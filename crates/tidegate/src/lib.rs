@@ -41,14 +41,14 @@ pub use tidegate_wait::op::block_on;
 #[cfg(feature = "runtime")]
 pub use tidegate_macros::{main, test};
 
-/// Tasks on one thread, exactly ordered; scopes; and a hang that says what it waits for.
+/// Tasks on one thread, exactly ordered, or on a pool; scopes; and a hang that says what it waits for.
 #[cfg(feature = "runtime")]
 pub mod runtime {
     pub use tidegate_runtime::{
         join_all, race, scope, scope_on, spawn, spawn_blocking, spawn_blocking_named, spawn_local, spawn_local_named,
         spawn_named, yield_now, AbortHandle, BuildError, Builder, Dump, Failure, Handle, JobInfo, Join, JoinError,
-        JoinHandle, NoRuntime, ObjectInfo, OutsideGuard, OwnedJoin, Panic, Raced, RunError, Runtime, Scope, ScopeError,
-        TaskInfo, TaskState, Unfinished, YieldNow,
+        JoinHandle, NoRuntime, ObjectInfo, OutsideGuard, OwnedJoin, Panic, Raced, ResizeError, RunError, Runtime,
+        Scope, ScopeError, TaskInfo, TaskState, Unfinished, YieldNow,
     };
     #[doc(hidden)]
     pub use tidegate_runtime::{run_main, run_test};

@@ -33,6 +33,34 @@ async fn a_hang_fails() {
     std::future::pending::<()>().await;
 }
 
+/// On a pool two tasks run at the same time: each waits, in one poll, for the other.
+#[tidegate::test(threads = 2)]
+async fn a_test_on_a_pool() {
+    let barrier = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let tasks = [barrier.clone(), barrier].map(|barrier| spawn(async move { barrier.wait().is_leader() }));
+    let mut leaders = 0;
+    for task in tasks {
+        leaders += u32::from(task.await.unwrap());
+    }
+    assert_eq!(leaders, 1);
+}
+
+#[tidegate::test(threads = 3)]
+#[should_panic(expected = "deadlock: no task can go on")]
+async fn a_hang_on_a_pool_fails() {
+    spawn(std::future::pending::<()>()).await.unwrap();
+}
+
+#[tidegate::main(threads = 2)]
+async fn pooled_answer() -> u32 {
+    spawn(async { 42 }).await.unwrap()
+}
+
+#[test]
+fn main_on_a_pool_returns_its_output() {
+    assert_eq!(pooled_answer(), 42);
+}
+
 /// `main` is a function like any other.
 #[tidegate::main]
 async fn answer() -> u32 {

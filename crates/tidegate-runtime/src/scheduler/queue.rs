@@ -1,6 +1,6 @@
 //! The two lists of the runtime's thread: what is to be polled, and what lives. Both intrusive, neither locked.
 
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use core::ptr;
 
 use super::pool::List;
@@ -59,15 +59,15 @@ impl RunQueue {
 
 /// All tasks that have not completed, in the order in which they were spawned.
 #[derive(Debug, Default)]
-pub(crate) struct Registry(RefCell<List>);
+pub(crate) struct Registry(Cell<List>);
 
 impl Registry {
     pub(crate) fn len(&self) -> usize {
-        self.0.borrow().len()
+        self.0.get().len()
     }
 
     pub(crate) fn first(&self) -> Option<*const Header> {
-        self.0.borrow().first()
+        self.0.get().first()
     }
 
     /// # Safety
@@ -77,7 +77,9 @@ impl Registry {
         // SAFETY: the caller's promise.
         unsafe {
             (*task).wait.set(REGISTERED);
-            self.0.borrow_mut().insert(task);
+            let mut list = self.0.get();
+            list.insert(task);
+            self.0.set(list);
         }
     }
 
@@ -87,13 +89,15 @@ impl Registry {
     pub(crate) unsafe fn remove(&self, task: *const Header) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.0.borrow_mut().remove(task);
+            let mut list = self.0.get();
+            list.remove(task);
+            self.0.set(list);
             (*task).wait.clear(REGISTERED);
         }
     }
 
     /// All of them. `f` must not end or begin any.
     pub(crate) fn for_each(&self, f: impl FnMut(&Header)) {
-        self.0.borrow().for_each(f);
+        self.0.get().for_each(f);
     }
 }

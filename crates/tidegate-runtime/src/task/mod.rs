@@ -317,10 +317,11 @@ impl Header {
         let joiner = self.joiner.get();
         // SAFETY: under the lock a parked join is alive, and waiting. Only the waker's pointers are compared.
         let is_same = |cx: &mut Context<'_>| unsafe { (*joiner).same_waker(cx.waker()) } == Some(true);
-        // SAFETY: the caller's reference.
         let is_joined = !joiner.is_null()
             && match by.home.kind() {
+                // SAFETY: the caller's reference.
                 Kind::Local => unsafe { with_waker(by, is_same) },
+                // SAFETY: as above.
                 _ => unsafe { with_pooled_waker(by, is_same) },
             };
         self.state.unlock();

@@ -9,7 +9,7 @@ use crate::scheduler::Kind;
 use crate::task::Header;
 
 /// A list through [`Header::links`].
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     first: *const Header,
     last: *const Header,
