@@ -1,4 +1,5 @@
-//! The work-stealing pool: many threads, any of which may run a woken task.
+//! The work-stealing pool: many threads, any of which may run a woken task. How it sleeps and wakes, and why that is right:
+//! `README.md` beside this file.
 //!
 //! # Shape
 //! ```text
