@@ -222,7 +222,7 @@ fn the_injector_hands_each_entry_to_one() {
 fn no_wake_is_lost_beside_a_poll_and_a_report() {
     loom::model(|| {
         let task = Task(task(home()).as_ptr());
-        // SAFETY (all of them): the task lives until the end.
+        // SAFETY: the task lives until the end; so for what follows.
         let state = move || unsafe { &(*task.get()).state };
         // The first poll, of which it is SCHEDULED.
         let worker = thread::spawn(move || {
@@ -246,7 +246,7 @@ fn no_wake_is_lost_beside_a_poll_and_a_report() {
 fn an_entry_on_its_way_while_its_task_ends() {
     loom::model(|| {
         let task = Task(task(home()).as_ptr());
-        // SAFETY (all of them): alive until the references are counted.
+        // SAFETY: alive until the references are counted; so for what follows.
         let state = move || unsafe { &(*task.get()).state };
         assert_eq!(state().claim_queued(), Start::Poll);
         assert!(!state().pause());
