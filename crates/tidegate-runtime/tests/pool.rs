@@ -4,9 +4,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::future::{pending, Future};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{mpsc, Arc, Barrier, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -692,4 +694,275 @@ fn a_scope_ends_with_a_spawn_on_its_way() {
         })
         .unwrap();
     }
+}
+
+/// A pool whose other worker is in the middle of a poll until the sender goes: whoever calls `block_on` is alone.
+fn alone() -> (Runtime, mpsc::Sender<()>) {
+    let rt = pool(2);
+    let (free, freed) = mpsc::channel::<()>();
+    let (begun, has_begun) = mpsc::channel();
+    let poll = rt.handle().spawn(async move {
+        begun.send(()).unwrap();
+        assert!(freed.recv().is_err());
+    });
+    poll.detach();
+    has_begun.recv_timeout(LONG).unwrap();
+    (rt, free)
+}
+
+/// Who yields goes behind all others, not into the slot.
+#[test]
+fn who_yields_goes_last() {
+    let (rt, _free) = alone();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    rt.block_on(async {
+        let tasks: Vec<_> = (0..3)
+            .map(|n| {
+                let order = order.clone();
+                spawn(async move {
+                    for _ in 0..20 {
+                        order.lock().unwrap().push(n);
+                        yield_now().await;
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    })
+    .unwrap();
+    let order = order.lock().unwrap();
+    assert!(order.windows(3).all(|three| three.iter().collect::<HashSet<_>>().len() == 3), "{order:?}");
+}
+
+/// Two that wake each other through the slot leave turns to who stands in the deque.
+#[test]
+fn the_slot_starves_no_deque() {
+    let (rt, _free) = alone();
+    rt.block_on(async {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (to, from) = (bounded::<u8>(1), bounded::<u8>(1));
+        let echo = spawn(async move {
+            while to.1.recv().await.is_ok() {
+                if from.0.send(1).await.is_err() {
+                    break;
+                }
+            }
+        });
+        let (stopped, begin) = (stop.clone(), Instant::now());
+        let calls = spawn(async move {
+            while !stopped.load(Ordering::Relaxed) {
+                assert!(begin.elapsed() < LONG, "the third has no turn");
+                to.0.send(1).await.unwrap();
+                from.1.recv().await.unwrap();
+            }
+        });
+        let third = spawn(async move {
+            for _ in 0..5 {
+                yield_now().await;
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        calls.await.unwrap();
+        echo.await.unwrap();
+        third.await.unwrap();
+    })
+    .unwrap();
+}
+
+/// What comes from outside has its turn, though the deque is never empty.
+#[test]
+fn the_deque_starves_no_injector() {
+    let (rt, _free) = alone();
+    let handle = rt.handle();
+    rt.block_on(async {
+        let stop = Arc::new(AtomicBool::new(false));
+        let loops: Vec<_> = (0..3)
+            .map(|_| {
+                let (stop, begin) = (stop.clone(), Instant::now());
+                spawn(async move {
+                    while !stop.load(Ordering::Relaxed) {
+                        assert!(begin.elapsed() < LONG, "what comes from outside has no turn");
+                        yield_now().await;
+                    }
+                })
+            })
+            .collect();
+        thread::spawn(move || handle.spawn(async move { stop.store(true, Ordering::Relaxed) }).detach());
+        for task in loops {
+            task.await.unwrap();
+        }
+    })
+    .unwrap();
+}
+
+/// Half of a deque that is full goes to the injector, and none is lost on the way.
+#[test]
+fn more_tasks_than_a_deque_holds() {
+    let (rt, _free) = alone();
+    let count = if cfg!(miri) { 20 } else { 10_000 };
+    let all = async {
+        let tasks: Vec<_> = (0..count).map(|n| spawn(async move { n })).collect();
+        for (n, task) in (0..).zip(tasks) {
+            assert_eq!(task.await.unwrap(), n);
+        }
+    };
+    rt.block_on(timeout(LONG, all)).unwrap().unwrap();
+}
+
+/// Whoever gets up leaves a watcher behind, who knows that it is one: what then stands in the slot of a worker that computes
+/// runs. It gets up as the watcher, for a timer, or because something comes from outside; and the thread in `block_on` may be
+/// in the middle of a poll.
+#[test]
+fn there_is_always_a_watcher() {
+    for _ in 0..3 {
+        for (by_timer, is_root_busy) in [(true, false), (true, true), (false, false), (false, true)] {
+            let rt = pool(if is_root_busy { 4 } else { 3 });
+            // All are asleep.
+            thread::sleep(2 * MS);
+            let (done, wait) = mpsc::channel();
+            let (ended, has_ended) = mpsc::channel();
+            let computes = rt.handle().spawn(async move {
+                if by_timer {
+                    sleep(5 * MS).await;
+                }
+                spawn(async move { done.send(()).unwrap() }).detach();
+                ended.send(wait.recv_timeout(LONG).is_ok()).unwrap();
+            });
+            match is_root_busy {
+                true => assert!(rt.block_on(async { has_ended.recv().unwrap() }).unwrap()),
+                false => assert!(has_ended.recv().unwrap()),
+            }
+            computes.wait().unwrap();
+        }
+    }
+}
+
+/// Two tasks from outside meet: each waits, in one poll, for the other.
+fn meet(rt: &Runtime) {
+    let here = Arc::new(AtomicUsize::new(0));
+    let both = [here.clone(), here].map(|here| {
+        rt.handle().spawn(async move {
+            here.fetch_add(1, Ordering::Relaxed);
+            until(|| here.load(Ordering::Relaxed) == 2);
+        })
+    });
+    both.into_iter().for_each(|task| task.wait().unwrap());
+}
+
+/// Two tasks come from outside before the one worker that is woken for them has found the first: it wakes another.
+#[test]
+fn who_finds_work_wakes_the_next() {
+    let rt = pool(3);
+    for _ in 0..20 {
+        thread::sleep(2 * MS);
+        meet(&rt);
+    }
+}
+
+/// What comes from outside while the last worker goes to bed is not slept over.
+#[test]
+fn nothing_is_slept_over() {
+    let rt = pool(2);
+    let (begin, (done, wait)) = (Instant::now(), mpsc::channel());
+    for round in 0..if cfg!(miri) { 10 } else { 20_000 } {
+        let done = done.clone();
+        rt.handle().spawn(async move { done.send(()).unwrap() }).detach();
+        wait.recv_timeout(LONG).unwrap();
+        (0..round % 400).for_each(|_| std::hint::spin_loop());
+        if begin.elapsed() > 500 * MS {
+            break;
+        }
+    }
+}
+
+/// A worker that was to leave, and is wanted again before it has, stays; one that has left is replaced.
+#[test]
+fn a_worker_that_is_wanted_again() {
+    let rt = pool(3);
+    let handle = rt.handle();
+    for round in 0..if cfg!(miri) { 3 } else { 400 } {
+        handle.resize(1).unwrap();
+        (0..round * 20).for_each(|_| std::hint::spin_loop());
+        handle.resize(3).unwrap();
+        meet(&rt);
+    }
+}
+
+/// A timer that was taken out, on a worker's wheel, is no reason to wait for it.
+#[test]
+fn a_deadlock_behind_an_old_timer() {
+    let (told, is_over) = mpsc::channel();
+    thread::spawn(move || {
+        let rt = Runtime::builder().threads(3).closed_world(true).build().unwrap();
+        // On a thread of the pool's own.
+        rt.handle().spawn(async { timeout(3600 * 1000 * MS, yield_now()).await }).wait().unwrap().unwrap();
+        told.send(rt.block_on(pending::<()>()).is_err()).unwrap();
+    });
+    assert!(is_over.recv_timeout(LONG).unwrap());
+}
+
+/// A timer that a poll has armed and waits for is fired by another worker.
+#[test]
+fn a_timer_of_the_same_poll() {
+    struct Tell(mpsc::Sender<()>);
+    impl Wake for Tell {
+        fn wake(self: Arc<Self>) {
+            self.0.send(()).unwrap();
+        }
+    }
+    for is_idle_for_long in [false, true] {
+        let rt = pool(2);
+        rt.block_on(async {
+            if is_idle_for_long {
+                sleep(20 * MS).await;
+            }
+            let (fired, wait) = mpsc::channel();
+            let waker = Waker::from(Arc::new(Tell(fired)));
+            let mut nap = pin!(sleep(3 * MS));
+            assert!(nap.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            wait.recv_timeout(LONG).unwrap();
+        })
+        .unwrap();
+    }
+}
+
+/// A wheel that another has turned wants nothing more: nobody gets up for it again.
+#[test]
+fn timers_that_others_fire_do_not_spin() {
+    let builder = Runtime::builder().threads(4);
+    let calls = idle_calls(builder, async {
+        for n in 0..30 {
+            spawn(async move {
+                compute(MS / 4);
+                sleep((5 + n % 7) * MS).await;
+            })
+            .detach();
+        }
+        sleep(300 * MS).await;
+    });
+    assert!(calls < 5_000, "{calls}");
+}
+
+/// A shutdown returns when outputs that nobody wants have been dropped, however long that takes.
+#[test]
+fn a_shutdown_waits_for_outputs() {
+    struct Slow(mpsc::Sender<()>, Arc<AtomicBool>);
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            self.0.send(()).unwrap();
+            // Longer than the patience of a runtime that is dropped.
+            thread::sleep(1_500 * MS);
+            self.1.store(true, Ordering::Relaxed);
+        }
+    }
+    let (dropping, is_dropping) = mpsc::channel();
+    let is_dropped = Arc::new(AtomicBool::new(false));
+    let rt = pool(2);
+    let output = Slow(dropping, is_dropped.clone());
+    rt.handle().spawn(async move { output }).detach();
+    is_dropping.recv_timeout(LONG).unwrap();
+    rt.shutdown(Duration::MAX).unwrap();
+    assert!(is_dropped.load(Ordering::Relaxed));
 }

@@ -379,7 +379,8 @@ impl Local {
             if let Some(task) = self.take_injected(seat) {
                 return Some(task);
             }
-            for step in 1..others {
+            // All of them, whichever comes first: it may be this one, which is left out below.
+            for step in 0..others {
                 let victim = pool.post((seat.post.index + step + self.looks.get() as usize) % others);
                 if victim.index != seat.post.index {
                     if let Some(task) = victim.thief.steal_half(seat.deque()) {
