@@ -1,7 +1,8 @@
 //! What a worker has to do next, and what others may take from it: crossbeam's deque, as a FIFO.
 //!
-//! Under loom, whose atomics crossbeam does not use, a
-//! queue under a lock stands in for it: the models are about what happens around it.
+//! A queue under a lock stands in for it under loom, whose atomics crossbeam does not use, and under Miri, where
+//! crossbeam's list of threads breaks Stacked Borrows: what they check is what happens around it. ThreadSanitizer runs with the
+//! real one, and is told that a thief of crossbeam's reads an entry before it knows that it is the one to get it.
 //!
 //! Entries have no reference: W2.
 
@@ -14,7 +15,7 @@ struct Entry(*const Header);
 // SAFETY: whoever takes it out may poll the task: a task in here is shared, so its future is `Send`.
 unsafe impl Send for Entry {}
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 mod real {
     use super::{Entry, Header};
     use crossbeam_deque::{Steal, Stealer, Worker};
@@ -84,7 +85,7 @@ mod real {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, miri))]
 mod stand_in {
     use super::{Entry, Header};
     use std::collections::VecDeque;
@@ -144,7 +145,7 @@ mod stand_in {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 pub(crate) use real::{Deque, Thief};
-#[cfg(loom)]
+#[cfg(any(loom, miri))]
 pub(crate) use stand_in::{Deque, Thief};
