@@ -11,13 +11,15 @@
 //!   ▲                          │
 //!   │                     go_to_bed           then looks everywhere once more (D1)
 //!   │                          ▼
-//!   ├───────get_up────────  asleep            by itself: its limit, its mailbox, what it saw as the watcher
-//!   └──searching◄──rouse──────┘               by whoever has work: counted as searching before it is woken
+//!   ├───────get_up────────  asleep            by itself: its limit, its mailbox, a timer
+//!   └──searching◄──rouse──────┘               by whoever has work: counted as searching before it is woken; by itself, if
+//!                                             it sees work in a queue
 //! ```
 //! - **D1** *No work is slept over.* Who makes work (a push to a deque, to the injector) then fences and looks at the
 //!   word; who goes to bed moves the word, then fences and looks at all queues. One of the two sees the other. Who makes work and
 //!   sees a searcher relies on it: the searcher either finds this work, or finds other work and, being the last, wakes
-//!   another, or goes to bed and looks again.
+//!   another, or goes to bed and looks again. Who sees work from bed gets up as a searcher: it may be more than it takes,
+//!   and those who made it have relied on it.
 //! - **D2** *One of those asleep is the watcher*: while somebody sleeps, there is one. It sleeps until the first timer of any
 //!   worker is due; and while others are awake, for [`WATCH`](super::WATCH) at most, so that a timer or a woken task behind
 //!   a worker that computes is seen. Whoever gets up as the watcher leaves the role to another sleeper, and wakes it to
@@ -141,8 +143,9 @@ impl Idle {
         self.beds.lock().asleep.contains(&worker)
     }
 
-    /// It gets up by itself. `Err`: it had been roused before, and is searching. `Ok`: whom to wake as the new watcher.
-    pub(crate) fn get_up(&self, worker: usize) -> Result<Option<usize>, ()> {
+    /// It gets up by itself; `to_search` if it has seen work that is not its own (D1). `Err`: it had been roused before, and
+    /// is searching. `Ok`: whom to wake as the new watcher.
+    pub(crate) fn get_up(&self, worker: usize, to_search: bool) -> Result<Option<usize>, ()> {
         let mut beds = self.beds.lock();
         let place = beds.asleep.iter().position(|asleep| *asleep == worker).ok_or(())?;
         beds.asleep.remove(place);
@@ -152,7 +155,7 @@ impl Idle {
             self.set_watcher(&mut beds, new);
         }
         // Ordering: SeqCst: D1.
-        self.word.fetch_sub(ASLEEP, Ordering::SeqCst);
+        self.word.fetch_sub(ASLEEP - usize::from(to_search), Ordering::SeqCst);
         Ok(new)
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicUsize as Count;
 use std::task::Poll;
 
 use loom::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use loom::sync::Arc;
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use tidegate_wait::parker::Parker;
 use tidegate_wait::shim::fence;
@@ -24,6 +24,25 @@ struct Yard {
     done: AtomicUsize,
     idle: Idle,
     wakers: Vec<std::task::Waker>,
+    /// Each thing to do waits for the other one.
+    meeting: Option<Meeting>,
+}
+
+#[derive(Default)]
+struct Meeting {
+    here: Mutex<usize>,
+    both: Condvar,
+}
+
+impl Meeting {
+    fn attend(&self) {
+        let mut here = self.here.lock().unwrap();
+        *here += 1;
+        self.both.notify_all();
+        while *here < 2 {
+            here = self.both.wait(here).unwrap();
+        }
+    }
 }
 
 impl Yard {
@@ -61,6 +80,9 @@ impl Yard {
                 if core::mem::take(&mut is_searching) && self.idle.end_search() {
                     self.notify();
                 }
+                if let Some(meeting) = &self.meeting {
+                    meeting.attend();
+                }
                 if self.done.fetch_add(1, Ordering::AcqRel) + 1 == all {
                     self.wakers.iter().for_each(std::task::Waker::wake_by_ref);
                 }
@@ -70,9 +92,13 @@ impl Yard {
             let is_over = || self.done.load(Ordering::Acquire) == all;
             loop {
                 if self.work.load(Ordering::Relaxed) > 0 || is_over() {
-                    match self.idle.get_up(worker) {
+                    let to_search = self.work.load(Ordering::Relaxed) > 0;
+                    match self.idle.get_up(worker, to_search) {
                         Err(()) => is_searching = true,
-                        Ok(new) => new.into_iter().for_each(|new| self.wakers[new].wake_by_ref()),
+                        Ok(new) => {
+                            is_searching = to_search;
+                            new.into_iter().for_each(|new| self.wakers[new].wake_by_ref());
+                        }
                     }
                     break;
                 }
@@ -95,25 +121,34 @@ impl Yard {
 /// D1: work that comes from outside, while two workers go to bed.
 #[test]
 fn no_work_is_slept_over() {
-    for things in [1, 2] {
-        loom::model(move || {
-            let parkers = [Parker::new(), Parker::new()];
-            let wakers = parkers.iter().map(|parker| parker.waker().clone()).collect();
-            let (work, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let yard = Arc::new(Yard { work, done, idle: Idle::default(), wakers });
-            let [mine, other] = parkers;
-            yard.idle.join();
-            yard.idle.join();
-            let yard2 = yard.clone();
-            let second = thread::spawn(move || yard2.work(1, &other, things));
-            let yard3 = yard.clone();
-            let maker = thread::spawn(move || (0..things).for_each(|_| yard3.make()));
-            yard.work(0, &mine, things);
-            second.join().unwrap();
-            maker.join().unwrap();
-            assert_eq!(yard.work.load(Ordering::Relaxed), 0);
-        });
-    }
+    slept_over(1, false);
+    slept_over(2, false);
+}
+
+/// D1: the same, with a worker for each: who finds the first computes until the second has been found, too.
+#[test]
+fn nobody_sleeps_beside_work() {
+    slept_over(2, true);
+}
+
+fn slept_over(things: usize, meet: bool) {
+    loom::model(move || {
+        let parkers = [Parker::new(), Parker::new()];
+        let wakers = parkers.iter().map(|parker| parker.waker().clone()).collect();
+        let (work, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let yard = Arc::new(Yard { work, done, idle: Idle::default(), wakers, meeting: meet.then(Meeting::default) });
+        let [mine, other] = parkers;
+        yard.idle.join();
+        yard.idle.join();
+        let yard2 = yard.clone();
+        let second = thread::spawn(move || yard2.work(1, &other, things));
+        let yard3 = yard.clone();
+        let maker = thread::spawn(move || (0..things).for_each(|_| yard3.make()));
+        yard.work(0, &mine, things);
+        second.join().unwrap();
+        maker.join().unwrap();
+        assert_eq!(yard.work.load(Ordering::Relaxed), 0);
+    });
 }
 
 /// D2, P5: a timer that is armed while the watcher plans: it sleeps until then at most, or is woken.
@@ -152,7 +187,7 @@ fn somebody_watches() {
         idle.go_to_bed(0, false);
         idle.go_to_bed(1, false);
         let (a, b) = (idle.clone(), idle.clone());
-        let gets_up = thread::spawn(move || a.get_up(0));
+        let gets_up = thread::spawn(move || a.get_up(0, false));
         let roused = thread::spawn(move || b.rouse());
         let (up, roused) = (gets_up.join().unwrap(), roused.join().unwrap());
         let asleep: Vec<_> = (0..2).filter(|worker| idle.is_asleep(*worker)).collect();

@@ -422,8 +422,9 @@ impl Local {
             return Ok(Some(task));
         }
         let all = pool.idle.go_to_bed(seat.post.index, seat.is_searching.replace(false));
-        if pool.has_work() || self.has_own_work(seat) || self.is_dismissed(seat) {
-            self.get_up(seat);
+        let has_work = pool.has_work();
+        if has_work || self.has_own_work(seat) || self.is_dismissed(seat) {
+            self.get_up(seat, has_work);
             return Ok(None);
         }
         if all && !is_root {
@@ -447,14 +448,14 @@ impl Local {
                     Ok(false) => {}
                     Ok(true) => break,
                     Err(stuck) => {
-                        self.get_up(seat);
+                        self.get_up(seat, false);
                         return Err(stuck);
                     }
                 }
             }
             let until = self.wake_time(seat, is_root, limit);
             if let Some(stuck) = self.doze(seat, until) {
-                self.get_up(seat);
+                self.get_up(seat, false);
                 return Err(stuck);
             }
             if !pool.idle.is_asleep(seat.post.index) {
@@ -467,15 +468,18 @@ impl Local {
                 break;
             }
         }
-        self.get_up(seat);
+        self.get_up(seat, pool.has_work());
         Ok(())
     }
 
-    fn get_up(&self, seat: &Seat) {
+    fn get_up(&self, seat: &Seat, to_search: bool) {
         let pool = seat.post.pool;
-        match pool.idle.get_up(seat.post.index) {
+        match pool.idle.get_up(seat.post.index, to_search) {
             Err(()) => seat.is_searching.set(true),
-            Ok(new_watcher) => new_watcher.into_iter().for_each(|worker| pool.post(worker).mailbox.wake()),
+            Ok(new_watcher) => {
+                seat.is_searching.set(to_search);
+                new_watcher.into_iter().for_each(|worker| pool.post(worker).mailbox.wake());
+            }
         }
     }
 
