@@ -73,10 +73,13 @@ impl Yard {
         let workers = self.wakers.len();
         let mut is_searching = false;
         loop {
-            if !is_searching {
-                is_searching = self.idle.begin_search(workers);
+            // At first without a search, as from the own queues and the injector.
+            let mut has_found = self.take();
+            if !has_found {
+                is_searching = is_searching || self.idle.begin_search(workers);
+                has_found = is_searching && self.take();
             }
-            if self.take() {
+            if has_found {
                 if core::mem::take(&mut is_searching) && self.idle.end_search() {
                     self.notify();
                 }
