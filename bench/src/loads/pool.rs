@@ -1,4 +1,5 @@
-//! `pool`: what a runtime's own parts cost, on two threads.
+//! `pool`: what a runtime's own parts cost, on two threads. The cases are those of `tasks`, written again because every
+//! future must be `Send` here, and there glommio's and monoio's are not.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;

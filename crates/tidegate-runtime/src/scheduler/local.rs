@@ -401,7 +401,7 @@ impl Local {
     pub(crate) unsafe fn cancel(&self, task: *const Header, why: JoinError) {
         if self.seat.is_some() {
             // SAFETY: the caller's promise.
-            return unsafe { self.cancel_pinned(task, why) };
+            return unsafe { self.end_task(task, why) };
         }
         let before = self.current.replace(task);
         // SAFETY: the caller's promise.

@@ -109,7 +109,8 @@ impl WorkerPool {
         self.posts().for_each(Post::clear);
         for post in self.posts() {
             while let Some(task) = post.first(|shard| shard.shared.first()) {
-                local.end_task(task, JoinError::Shutdown);
+                // SAFETY: it was first in the registry; nobody is left who polls, and it is `Send`.
+                unsafe { local.end_task(task, JoinError::Shutdown) };
             }
         }
         self.give_back();
@@ -225,21 +226,16 @@ impl Post {
 }
 
 impl Local {
-    /// Ends a task that nobody polls, and that does not poll itself.
-    pub(super) fn end_task(&self, task: *const Header, why: JoinError) {
+    /// Ends a task that nobody polls.
+    ///
+    /// # Safety
+    /// Registered, and not running; this thread may drop its future.
+    pub(crate) unsafe fn end_task(&self, task: *const Header, why: JoinError) {
         // SAFETY: it is registered, so alive; it is taken out of the registry here, once.
         unsafe {
             (*task).state.seize();
             self.cancel_pooled(task, why);
         }
-    }
-
-    /// A task of this thread, for the runtime's owner.
-    ///
-    /// # Safety
-    /// Registered here, pinned, and not running.
-    pub(crate) unsafe fn cancel_pinned(&self, task: *const Header, why: JoinError) {
-        self.end_task(task, why);
     }
 
     /// Leaves the pool, and ends it if nobody else is left. False: this worker is wanted again.
@@ -251,7 +247,8 @@ impl Local {
         let pool = post.pool;
         if pool.is_stopping() {
             while let Some(task) = post.first(|shard| shard.pinned.first()) {
-                self.end_task(task, JoinError::Shutdown);
+                // SAFETY: it was first in the registry, and is this thread's.
+                unsafe { self.end_task(task, JoinError::Shutdown) };
             }
         }
         while let Some(task) = self.queue.pop() {

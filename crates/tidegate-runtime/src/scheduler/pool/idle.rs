@@ -61,18 +61,14 @@ const ASLEEP: usize = 1 << 16;
 const SEARCHING: usize = ASLEEP - 1;
 
 impl Idle {
-    /// A worker begins, awake. How many there are now.
-    pub(crate) fn join(&self) -> usize {
-        let mut beds = self.beds.lock();
-        beds.staff += 1;
-        beds.staff
+    /// A worker begins, awake.
+    pub(crate) fn join(&self) {
+        self.beds.lock().staff += 1;
     }
 
-    /// A worker that is awake, and does not search, leaves. How many are left.
-    pub(crate) fn leave(&self) -> usize {
-        let mut beds = self.beds.lock();
-        beds.staff -= 1;
-        beds.staff
+    /// A worker that is awake, and does not search, leaves.
+    pub(crate) fn leave(&self) {
+        self.beds.lock().staff -= 1;
     }
 
     /// May one more look for work? At most half of the workers do.

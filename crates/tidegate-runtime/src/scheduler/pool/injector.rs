@@ -83,8 +83,8 @@ impl Injector {
     /// Is there anything? A hint: J1.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        // Ordering: Relaxed; the lock has the Acquire.
-        self.len.load(Ordering::Relaxed) == 0
+        // Ordering: Acquire pairs with Release in `take`: who sees that tasks have gone sees the deque that they went to.
+        self.len.load(Ordering::Acquire) == 0
     }
 
     /// Takes the first task out, and gives `rest` those behind it: a `share`-th of the line in all, `most` at most.
@@ -110,7 +110,8 @@ impl Injector {
         if next.is_null() {
             line.last = ptr::null();
         }
-        self.len.store(len - count, Ordering::Relaxed);
+        // Ordering: Release: see `is_empty`.
+        self.len.store(len - count, Ordering::Release);
         drop(line);
         (!first.is_null()).then_some(first)
     }

@@ -251,11 +251,14 @@ impl WorkerPool {
         true
     }
 
+    fn len(&self) -> usize {
+        // Ordering: Acquire pairs with Release in `make_post`.
+        self.len.load(Ordering::Acquire)
+    }
+
     /// All places, sat at or not.
     pub(crate) fn posts(&self) -> impl Iterator<Item = &'static Post> + use<'_> {
-        // Ordering: Acquire pairs with Release in `make_post`.
-        let len = self.len.load(Ordering::Acquire);
-        self.posts[..len].iter().filter_map(|post| post.get().copied())
+        self.posts[..self.len()].iter().filter_map(|post| post.get().copied())
     }
 
     pub(crate) fn post(&self, index: usize) -> &'static Post {

@@ -188,7 +188,8 @@ impl Local {
         loop {
             let is_done = match root {
                 None => false,
-                Some(root) if root.is_null() => pool.tasks() == 0,
+                // All shards are locked for that: not at every turn.
+                Some(root) if root.is_null() => self.left.get() == 0 && pool.tasks() == 0,
                 // SAFETY: the caller's promise.
                 Some(root) => unsafe { (*root).state.is_complete() },
             };
@@ -342,8 +343,8 @@ impl Local {
         if all {
             pool.posts().filter(|post| due(post)).for_each(|post| self.turn_for(post));
         } else {
-            let len = pool.posts().count().max(1);
-            let one = pool.post(self.looks.replace(self.looks.get() + 1) as usize % len);
+            let looks = self.looks.replace(self.looks.get().wrapping_add(1));
+            let one = pool.post(looks as usize % pool.len());
             if due(one) {
                 self.turn_for(one);
             }
@@ -374,7 +375,7 @@ impl Local {
             }
             seat.is_searching.set(true);
         }
-        let others = pool.posts().count();
+        let others = pool.len();
         for round in 0..ROUNDS {
             if let Some(task) = self.take_injected(seat) {
                 return Some(task);
