@@ -27,6 +27,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RUN.json", conflicts_with_all = ["filter", "rounds", "quick", "list"])]
     pub(crate) from: Option<PathBuf>,
 
+    /// With --from: show whether that other run says the same, cell by cell
+    #[arg(long, value_name = "OTHER.json", requires = "from")]
+    pub(crate) against: Option<PathBuf>,
+
     /// List the loads and their peers, and run nothing
     #[arg(long)]
     pub(crate) list: bool,
@@ -90,5 +94,12 @@ mod tests {
         for words in [&["--quick"][..], &["--rounds", "3"], &["--filter", "ready"], &["--list"]] {
             assert!(parse(words).is_err(), "{words:?}");
         }
+    }
+
+    #[test]
+    fn only_a_saved_run_is_held_against_another() {
+        let parse = |words: &[&str]| Arguments::try_parse_from([&["tidegate-bench"], words].concat());
+        assert!(parse(&["--from", "run.json", "--against", "other.json"]).is_ok());
+        assert!(parse(&["--against", "other.json"]).is_err());
     }
 }

@@ -59,14 +59,21 @@ fn measure(arguments: Arguments, loads: Vec<Load>) -> ExitCode {
     }
 }
 
-/// Shows a saved run, and writes its documents.
+/// Shows a saved run, or whether another says the same, and writes its documents.
 fn again(arguments: Arguments) -> ExitCode {
-    let path = arguments.from.unwrap_or_default();
-    let opened = Document::read(&path).and_then(|document| Ok((document, Outputs::open(arguments.documents)?)));
-    match opened {
-        Ok((document, outputs)) => {
+    let Arguments { from, against, documents, .. } = arguments;
+    let open = || -> Result<_, String> {
+        let other = against.as_deref().map(Document::read).transpose()?;
+        Ok((Document::read(&from.unwrap_or_default())?, other, Outputs::open(documents)?))
+    };
+    match open() {
+        Ok((run, other, outputs)) => {
             let screen = Screen::new(outputs.takes_stdout(), 0);
-            ended(screen.show_all(&document).and_then(|()| outputs.write(&document)), 1)
+            let shown = match &other {
+                Some(other) => screen.show_agreement(&run, other),
+                None => screen.show_all(&run),
+            };
+            ended(shown.and_then(|()| outputs.write(&run)), 1)
         }
         Err(error) => ended(Err(error), BAD_INPUT),
     }

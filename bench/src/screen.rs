@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::harness::machine::Machine;
-use crate::harness::report::{print_case, print_head, print_load, About, Document, Method, Row};
+use crate::harness::report::{print_agreement, print_case, print_head, print_load, About, Document, Method, Row};
 use crate::harness::{Cell, Load};
 
 pub(crate) struct Screen {
@@ -49,6 +49,11 @@ impl Screen {
             document.cases(&about.name).into_iter().try_for_each(|rows| self.show_case(rows))?;
         }
         Ok(())
+    }
+
+    /// Whether another run says the same as one that is over.
+    pub(crate) fn show_agreement(&self, run: &Document, other: &Document) -> Result<(), String> {
+        self.show(|out| print_agreement(out, run, other))
     }
 
     fn show(&self, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {

@@ -1,5 +1,6 @@
 //! What is said about the runs: the same summary as tables, JSON, CSV, HTML, Markdown.
 
+mod agreement;
 mod csv;
 mod document;
 mod html;
@@ -13,6 +14,7 @@ use super::rounds::{CaseResult, Series};
 use super::statistics::{median, minimum, paired_ratio, Ratio};
 use super::{Curve, Unit};
 
+pub(crate) use self::agreement::print_agreement;
 pub(crate) use self::csv::write_csv;
 pub(crate) use self::document::{now, About, Document, Method};
 pub(crate) use self::html::write_html;
