@@ -6,6 +6,7 @@ mod full;
 mod head_of_line;
 mod head_of_line_at_home;
 mod hooks;
+mod idle;
 mod mass_cancel;
 mod oversubscribed;
 mod park_cancel;
@@ -33,6 +34,7 @@ pub(crate) fn all() -> Vec<Load> {
         ping_pong::load(),
         payload::load(),
         oversubscribed::load(),
+        idle::load(),
         park_cancel::load(),
         mass_cancel::load(),
         cancel_storm::load(),

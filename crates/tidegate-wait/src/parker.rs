@@ -1,4 +1,4 @@
-//! A thread as a waker: it spins a little, then sleeps.
+//! A thread as a waker: it looks a little, lets others run, then sleeps.
 //!
 //! For blocking waits. One parker a thread, shared by reference count, never on the stack: a waker that outlives the
 //! operation may still call it. It is not `std::thread::park`, whose token belongs to the user.
@@ -14,15 +14,26 @@
 //! - **K1** `unpark` takes the mutex between its swap and its signal. Without it: the parking thread has stored PARKED
 //!   and is about to sleep; the signal comes; then it sleeps, for ever.
 //!
-//! Spinning pays only if the other side runs on another processor and answers soon. So the parker keeps score: a spin
-//! that was answered allows a longer one next time, one that was not halves it, down to none; on one processor there is
-//! none at all. Test: `tests/loom_parker.rs`.
+//! # Before the sleep
+//! A sleep and its wake cost microseconds on both sides, so two threads that pass values quickly must not sleep at each.
+//! 1. *Looks*: the state, again and again, for half a microsecond. They pay if the other side runs on another processor
+//!    right now. None where there is one processor.
+//! 2. *Turns*: the processor is offered to the system's other threads, and the state looked at after each. Two threads of
+//!    which each sleeps until the other wakes it stay so, as a wake takes longer than anything they do in between;
+//!    turns bridge it. They pay only while answers come quickly, so the parker keeps score: answered turns allow
+//!    [`TURNS`] the next time, turns in vain a quarter of what they were, down to none; from then on one wait in
+//!    [`TRIES`] tries them again. On a channel on which little happens they cost less than a microsecond a message.
+//!
+//! A wait with a limit takes no turns: on a crowded machine a turn may last longer than the limit.
+//!
+//! Test: `tests/loom_parker.rs`; bench: `throughput`, `oversubscribed`, `idle`.
 
+use core::cell::Cell;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-use crate::shim::{spin_loop, AtomicU32, Ordering};
+use crate::shim::{spin_loop, yield_now, AtomicU32, Ordering};
 
 #[cfg(loom)]
 use loom::sync::{Condvar, Mutex, MutexGuard as Guard};
@@ -33,8 +44,15 @@ const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
 const PARKED: u32 = 2;
 
-/// The longest spin, in hints.
-const MAX_SPIN: u32 = if cfg!(loom) { 0 } else { 128 };
+/// How long the looks take, in units of 50 ns.
+const LOOKS: u32 = 10;
+/// The most turns in one wait, and how many waits without one go by before they are tried again.
+const TURNS: u32 = match () {
+    () if cfg!(loom) => 0,
+    () if cfg!(miri) => 2,
+    () => 32,
+};
+const TRIES: u32 = 16;
 
 #[derive(Debug)]
 struct Shared {
@@ -58,12 +76,44 @@ impl Wake for Shared {
     }
 }
 
+/// Whether turns have paid lately.
+#[derive(Debug)]
+struct Score {
+    turns: Cell<u32>,
+    /// Waits without turns since the last with some.
+    without: Cell<u32>,
+}
+
+impl Default for Score {
+    /// Tries them at once.
+    fn default() -> Score {
+        Score { turns: Cell::new(TURNS), without: Cell::new(0) }
+    }
+}
+
+impl Score {
+    /// How many turns this wait may take.
+    fn turns(&self) -> u32 {
+        let is_time_to_try = self.without.get() >= TRIES;
+        if is_time_to_try {
+            TURNS
+        } else {
+            self.turns.get()
+        }
+    }
+
+    fn note(&self, turns: u32, answered: bool) {
+        self.turns.set(if answered { TURNS } else { turns / 4 });
+        self.without.set(if turns == 0 { self.without.get() + 1 } else { 0 });
+    }
+}
+
 /// A thread that can wait. Its waker may go anywhere; the parker itself stays on its thread.
 #[derive(Debug)]
 pub struct Parker {
     shared: Arc<Shared>,
     waker: Waker,
-    spin: core::cell::Cell<u32>,
+    score: Score,
 }
 
 impl Parker {
@@ -71,7 +121,7 @@ impl Parker {
     #[must_use]
     pub fn new() -> Parker {
         let shared = Arc::new(Shared { state: AtomicU32::new(EMPTY), mutex: Mutex::new(()), signal: Condvar::new() });
-        Parker { waker: Waker::from(shared.clone()), shared, spin: core::cell::Cell::new(MAX_SPIN / 4) }
+        Parker { waker: Waker::from(shared.clone()), shared, score: Score::default() }
     }
 
     /// Wakes this parker's thread.
@@ -87,37 +137,37 @@ impl Parker {
 
     /// Waits for the waker to be woken since the last `park`; may not return early.
     pub fn park(&self) {
-        if !self.spin() {
+        if !self.take() && !self.look() && !self.give_turns() {
             self.sleep(None);
         }
     }
 
     /// [`Parker::park`] for at most `limit`. True: it was woken.
     pub fn park_timeout(&self, limit: Duration) -> bool {
-        self.spin() || self.sleep(Some(limit))
+        self.take() || self.look() || self.sleep(Some(limit))
     }
 
-    fn spin(&self) -> bool {
-        if self.take() {
-            return true;
-        }
-        let budget = if one_processor() { 0 } else { self.spin.get() };
-        for _ in 0..budget {
+    fn is_answered(&self) -> bool {
+        // Ordering: Relaxed to look; `take` has the Acquire.
+        self.shared.state.load(Ordering::Relaxed) == NOTIFIED && self.take()
+    }
+
+    fn look(&self) -> bool {
+        let looks = if one_processor() { 0 } else { LOOKS * unit() };
+        (0..looks).any(|_| {
             spin_loop();
-            // Ordering: Relaxed to look; `take` has the Acquire.
-            if self.shared.state.load(Ordering::Relaxed) == NOTIFIED && self.take() {
-                // Zero under loom, where the lint is right.
-                #[cfg_attr(loom, allow(clippy::unnecessary_min_or_max))]
-                self.spin.set((budget * 2).min(MAX_SPIN));
-                return true;
-            }
-        }
-        // One in a while: who never spins never learns that it would pay.
-        self.spin.set(match budget {
-            0 | 1 => 2,
-            _ => budget / 2,
+            self.is_answered()
+        })
+    }
+
+    fn give_turns(&self) -> bool {
+        let turns = self.score.turns();
+        let answered = (0..turns).any(|_| {
+            yield_now();
+            self.is_answered()
         });
-        false
+        self.score.note(turns, answered);
+        answered
     }
 
     fn sleep(&self, limit: Option<Duration>) -> bool {
@@ -172,15 +222,40 @@ pub fn one_processor() -> bool {
     *COUNT.get_or_init(|| std::thread::available_parallelism().is_ok_and(|count| count.get() == 1))
 }
 
+/// Spin hints for about 50 ns: one takes between 5 and 140 ns, by processor.
+#[cfg(not(any(loom, miri)))]
+pub fn unit() -> u32 {
+    use std::sync::OnceLock;
+
+    static UNIT: OnceLock<u32> = OnceLock::new();
+    *UNIT.get_or_init(|| {
+        const HINTS: u32 = 64;
+        let measure = || {
+            let start = Instant::now();
+            (0..HINTS).for_each(|_| spin_loop());
+            start.elapsed().as_nanos()
+        };
+        // The shortest of a few: an interruption only makes one longer.
+        let shortest = (0..8).map(|_| measure()).min().unwrap_or(0).max(1);
+        (u128::from(HINTS) * 50 / shortest).clamp(1, 64) as u32
+    })
+}
+
+/// As above, where time does not pass or cannot be measured.
+#[cfg(any(loom, miri))]
+pub fn unit() -> u32 {
+    u32::from(cfg!(miri))
+}
+
 std::thread_local! {
     /// The thread's parker, while nobody uses it.
-    static CURRENT: core::cell::Cell<Option<Parker>> = const { core::cell::Cell::new(None) };
+    static CURRENT: Cell<Option<Parker>> = const { core::cell::Cell::new(None) };
 }
 
 /// Lends the thread's parker to `f`. A wait inside a wait (a waker that blocks) gets one of its own.
 pub(crate) fn with_current<R>(f: impl FnOnce(&Parker) -> R) -> R {
     // Loom's objects must not outlive an execution, so nothing is kept there.
-    let kept = if cfg!(loom) { None } else { CURRENT.try_with(core::cell::Cell::take).ok().flatten() };
+    let kept = if cfg!(loom) { None } else { CURRENT.try_with(Cell::take).ok().flatten() };
     let parker = kept.unwrap_or_default();
     let result = f(&parker);
     // A token that came too late for the operation would only cost the next one a spurious poll.
@@ -188,4 +263,34 @@ pub(crate) fn with_current<R>(f: impl FnOnce(&Parker) -> R) -> R {
         let _ = CURRENT.try_with(|current| current.set(Some(parker)));
     }
     result
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+
+    /// The turns of so many waits, none of which is answered in time.
+    fn in_vain(score: &Score, waits: usize) -> Vec<u32> {
+        let wait = |_| {
+            let turns = score.turns();
+            score.note(turns, false);
+            turns
+        };
+        (0..waits).map(wait).collect()
+    }
+
+    #[test]
+    fn turns_in_vain_become_none_and_are_tried_again() {
+        let score = Score::default();
+        let period = [vec![TURNS, TURNS / 4, TURNS / 16], vec![0; TRIES as usize]].concat();
+        assert_eq!(in_vain(&score, 3 * period.len()), [&period[..], &period, &period].concat());
+    }
+
+    #[test]
+    fn an_answer_allows_all_of_them_again() {
+        let score = Score::default();
+        in_vain(&score, 2);
+        score.note(score.turns(), true);
+        assert_eq!(score.turns(), TURNS);
+    }
 }

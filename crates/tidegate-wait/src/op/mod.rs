@@ -372,8 +372,9 @@ pub trait Operation: RawOperation {
 
     /// Blocks the thread until the operation ends. Not for a thread that runs other tasks: they would wait too.
     #[cfg(feature = "std")]
+    #[inline]
     fn wait(self) -> Self::Output {
-        block_on(self)
+        blocking::wait(self)
     }
 }
 

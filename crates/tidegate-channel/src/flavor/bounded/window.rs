@@ -3,30 +3,12 @@
 //! If the other side is running on another processor right now, the index moves within tens of nanoseconds, and waiting
 //! a little longer saves a park and a wake, which cost far more. So: look for about 50 ns whether it
 //! moves; only if it does, wait for about 400 ns (the receiver half as long) and try again. If it does not move, the peer
-//! is not running, and the cost was one look. The spin hint takes between 5 and 140 ns by processor, so the counts are
-//! calibrated once.
+//! is not running, and the cost was one look.
 
 use tidegate_wait::shim::spin_loop;
 
-/// Spin hints for 50 ns.
 #[cfg(all(feature = "std", not(loom), not(miri)))]
-fn unit() -> u32 {
-    use std::sync::OnceLock;
-    use std::time::Instant;
-
-    static UNIT: OnceLock<u32> = OnceLock::new();
-    *UNIT.get_or_init(|| {
-        const HINTS: u32 = 64;
-        let measure = || {
-            let start = Instant::now();
-            (0..HINTS).for_each(|_| spin_loop());
-            start.elapsed().as_nanos()
-        };
-        // The shortest of a few: an interruption only makes one longer.
-        let shortest = (0..8).map(|_| measure()).min().unwrap_or(0).max(1);
-        (u128::from(HINTS) * 50 / shortest).clamp(1, 64) as u32
-    })
-}
+use tidegate_wait::parker::unit;
 
 #[cfg(not(all(feature = "std", not(loom), not(miri))))]
 fn unit() -> u32 {
