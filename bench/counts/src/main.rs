@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tidegate_channel::bounded;
+use tidegate_channel::{bounded, Receiver, Sender};
 use tidegate_runtime::{spawn_local, yield_now, Runtime};
 use tidegate_wait::cancel::CancelToken;
 use tidegate_wait::timer::sleep;
@@ -21,8 +21,15 @@ use tidegate_wait::Operation;
 /// What it is called, and what does it so many times.
 type Case = (&'static str, fn(u64));
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 10] = [
     ("try_send+try_recv", ready),
+    ("send+recv", |times| through(times, |tx, value| tx.send(value), Receiver::recv)),
+    ("send+recv+timeout", |times| {
+        through(times, |tx, value| tx.send(value).timeout(HOUR), |rx| rx.recv().timeout(HOUR))
+    }),
+    ("send+recv+token", with_a_token),
+    ("send+recv-blocking", blocking),
+    ("recv-parks+send", hand_over),
     ("park+drop-send", park_and_drop),
     ("timer-insert+drop", timers),
     ("spawn+join", spawn_and_join),
@@ -50,6 +57,59 @@ fn ready(times: u64) {
     for value in 0..times {
         tx.try_send(value).expect("there is room");
         assert_eq!(rx.try_recv().ok(), Some(value));
+    }
+}
+
+/// Sends and receives, of which none ever waits.
+fn through<'a, S, R>(times: u64, send: impl Fn(&'a Sender<u64>, u64) -> S, recv: impl Fn(&'a Receiver<u64>) -> R)
+where
+    S: Future<Output: Fine<()>>,
+    R: Future<Output: Fine<u64>>,
+{
+    // Leaked: the futures borrow it for as long as the caller likes.
+    let (tx, rx) = Box::leak(Box::new(bounded::<u64>(64)));
+    let mut cx = Context::from_waker(Waker::noop());
+    for value in 0..times {
+        let sent = pin!(send(tx, value)).poll(&mut cx);
+        assert!(sent.map(Fine::fine) == Poll::Ready(Some(())));
+        let received = pin!(recv(rx)).poll(&mut cx);
+        assert!(received.map(Fine::fine) == Poll::Ready(Some(value)));
+    }
+}
+
+/// A result without its error.
+trait Fine<T> {
+    fn fine(self) -> Option<T>;
+}
+
+impl<T, E> Fine<T> for Result<T, E> {
+    fn fine(self) -> Option<T> {
+        self.ok()
+    }
+}
+
+fn with_a_token(times: u64) {
+    let token: &CancelToken = Box::leak(Box::new(CancelToken::new()));
+    through(times, |tx, value| tx.send(value).cancel_on(token), |rx| rx.recv().cancel_on(token));
+}
+
+fn blocking(times: u64) {
+    let (tx, rx) = bounded::<u64>(64);
+    for value in 0..times {
+        assert!(tx.send(value).wait().is_ok());
+        assert_eq!(rx.recv().wait().ok(), Some(value));
+    }
+}
+
+/// A receive parks, a send hands its value over, the receive is polled again.
+fn hand_over(times: u64) {
+    let (tx, rx) = bounded::<u64>(64);
+    let mut cx = Context::from_waker(Waker::noop());
+    for value in 0..times {
+        let mut receive = pin!(rx.recv());
+        assert!(receive.as_mut().poll(&mut cx).is_pending());
+        tx.try_send(value).expect("a receive waits");
+        assert_eq!(receive.poll(&mut cx).map(Result::ok), Poll::Ready(Some(value)));
     }
 }
 

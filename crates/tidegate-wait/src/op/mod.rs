@@ -133,6 +133,7 @@ pub unsafe fn poll<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<
                 }
                 match O::attempt(this) {
                     Some(output) => Poll::Ready(output),
+                    None if O::Limits::DEPTH == 0 => wait_unlimited(this, cx),
                     None => first_wait(this, cx),
                 }
             }
@@ -156,6 +157,21 @@ fn spend(cx: &mut Context<'_>) -> bool {
 #[inline(always)]
 fn spend(_: &mut Context<'_>) -> bool {
     true
+}
+
+/// [`first_wait`] without limits: what is left of it is the park, which is a call already.
+#[inline(always)]
+unsafe fn wait_unlimited<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<O::Output> {
+    // SAFETY: pinned, in state Init.
+    unsafe {
+        match O::park(this, cx.waker()) {
+            Some(output) => Poll::Ready(output),
+            None => {
+                report_park::<O>(this, true);
+                Poll::Pending
+            }
+        }
+    }
 }
 
 #[inline(never)]

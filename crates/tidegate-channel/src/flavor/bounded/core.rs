@@ -26,6 +26,7 @@ use tidegate_wait::shim::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use tidegate_wait::waiter::{Head, Kind, Node, State, Ticket};
 use tidegate_wait::wake_batch::WakeBatch;
 
+use super::window::Luck;
 use super::words::{Ring, LOCK, PERMIT, RXW, TXW};
 
 /// See the module's text. The two lines are a cache line each, and the neighbour that the processor fetches with it.
@@ -79,6 +80,7 @@ struct Locked {
     owed: AtomicU64,
     /// A `close_with(Parked::Admit)` still has parked senders to let in: the end has not come yet.
     admitting: UnsafeCell<bool>,
+    luck: Luck,
     parked: ParkedCounts,
     refs: RefCount,
     senders: RefCount,
@@ -227,6 +229,7 @@ impl Core {
                     permits: UnsafeCell::new(0),
                     owed: AtomicU64::new(0),
                     admitting: UnsafeCell::new(false),
+                    luck: Luck::new(),
                     parked: ParkedCounts { senders: AtomicUsize::new(0), receivers: AtomicUsize::new(0) },
                     refs: RefCount::new(2),
                     senders: RefCount::new(1),
@@ -437,6 +440,12 @@ impl Core {
     /// As above.
     pub(crate) fn receivers(&self) -> &RefCount {
         &self.tail.1.receivers
+    }
+
+    /// Before a park: opens a window where one can pay.
+    #[inline(always)]
+    pub(super) fn try_window(&self, look: impl FnOnce() -> bool) -> bool {
+        self.window && self.tail.1.luck.try_window(look)
     }
 
     /// Numbers the next hand-off.

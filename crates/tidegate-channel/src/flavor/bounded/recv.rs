@@ -128,7 +128,7 @@ impl<T> Handle<T> {
     /// `head` is that of the operation to which `to` belongs, pinned, in state Init, and its task's waker is `waker`.
     #[inline(never)]
     pub(crate) unsafe fn receive_or_park(self, to: *const Place<T>, head: *const Head, waker: &Waker) -> Received {
-        if self.core.window && self.receive_in_window(to) {
+        if self.core.try_window(|| self.receive_in_window(to)) {
             return Received::Value;
         }
         let mut patience = Patience::new();

@@ -133,7 +133,7 @@ impl<T> Handle<T> {
             if self.core.ring.is_unbounded() {
                 return self.send_unbounded(from, Some(head));
             }
-            if self.core.window && self.send_in_window(from) {
+            if self.core.try_window(|| self.send_in_window(from)) {
                 return Sent::Done;
             }
             let mut patience = Patience::new();
@@ -202,7 +202,10 @@ impl<T> Handle<T> {
                     core.unlock(tail);
                     return Hold::NeedsWaker;
                 };
-                if head & TXW == 0 {
+                if core.ring.cap == 0 {
+                    // Ordering: Release, as in `unlock`. Without slots there are no fast receivers: the head is the holder's.
+                    core.head.0.store(head | TXW, Ordering::Release);
+                } else if head & TXW == 0 {
                     // Ordering: AcqRel; the head is not frozen yet: if it moved, there is room after all (I4).
                     if let Err(seen) =
                         core.head.0.compare_exchange(head, head | TXW, Ordering::AcqRel, Ordering::Acquire)

@@ -4,8 +4,11 @@
 //! a little longer saves a park and a wake, which cost far more. So: look for about 50 ns whether it
 //! moves; only if it does, wait for about 400 ns (the receiver half as long) and try again. If it does not move, the peer
 //! is not running, and the cost was one look.
+//!
+//! Where both sides share a processor no look ever pays, so the channel keeps score: after [`VAIN`] windows in vain
+//! only one in [`VAIN`] is opened, until one pays.
 
-use tidegate_wait::shim::spin_loop;
+use tidegate_wait::shim::{spin_loop, AtomicU32, Ordering};
 
 #[cfg(all(feature = "std", not(loom), not(miri)))]
 use tidegate_wait::parker::unit;
@@ -25,6 +28,33 @@ pub(super) fn pays() -> bool {
         unit();
     }
     pays
+}
+
+/// How many windows in vain it takes to open fewer.
+const VAIN: u32 = 16;
+
+/// Whether windows have paid lately, on either side. A guess: two threads may count as one.
+#[derive(Debug)]
+pub(super) struct Luck(AtomicU32);
+
+impl Luck {
+    pub(super) const fn new() -> Luck {
+        Luck(AtomicU32::new(0))
+    }
+
+    /// Opens a window, unless too many were in vain. `look`: did it pay?
+    #[inline(always)]
+    pub(super) fn try_window(&self, look: impl FnOnce() -> bool) -> bool {
+        // Ordering: Relaxed, as all here: nothing is read by what it says.
+        let in_vain = self.0.load(Ordering::Relaxed);
+        let paid = (in_vain < VAIN || in_vain.is_multiple_of(VAIN)) && look();
+        if !paid {
+            self.0.store(in_vain.wrapping_add(1), Ordering::Relaxed);
+        } else if in_vain != 0 {
+            self.0.store(0, Ordering::Relaxed);
+        }
+        paid
+    }
 }
 
 /// The looks that an operation may still take.
@@ -58,5 +88,28 @@ impl Window {
             self.looks = 0;
         }
         true
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_in_vain_become_rare_until_one_pays() {
+        let luck = Luck::new();
+        let opened = |pays: bool| {
+            let mut opened = false;
+            luck.try_window(|| {
+                opened = true;
+                pays
+            });
+            opened
+        };
+        assert!((0..VAIN).all(|_| opened(false)), "each, at first");
+        let rare: Vec<bool> = (0..2 * VAIN).map(|_| opened(false)).collect();
+        assert_eq!(rare.iter().filter(|opened| **opened).count(), 2);
+        while !opened(true) {}
+        assert!((0..VAIN).all(|_| opened(false)), "each again");
     }
 }
