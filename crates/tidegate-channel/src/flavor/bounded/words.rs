@@ -1,10 +1,13 @@
 //! The two index words of the bounded channel and the arithmetic of positions.
 //!
 //! ```text
-//!        63    62     61      60      59 ........ 0
-//! tail:  LOCK  RXW    CLOSED  PERMIT  position        RXW: receivers are parked
-//! head:  TXW   STASH  0       0       position        TXW: senders are parked
+//!        63      62     61      60    59 ........ 0
+//! tail:  PERMIT  RXW    CLOSED  LOCK  position        RXW: receivers are parked
+//! head:  TXW     STASH  0       0     position        TXW: senders are parked
 //! ```
+//! LOCK is not the highest bit: compilers look for that one by the sign of the whole word, and then take it by a loop of
+//! compare-and-swap, which fast senders can starve, instead of the one instruction that sets a bit and returns it.
+//!
 //! A position is `lap · n + index`: the low bits are the slot's index in `0..cap`, `lap = (cap+1).next_power_of_two()`, so
 //! the next position after the last slot jumps to the next multiple of `lap`.
 //!
@@ -18,13 +21,13 @@
 //! them: at 5 ns a message, 2^59 messages take 91 years of one channel running without a pause.
 
 /// Set by whoever holds the slow paths' lock; freezes the tail for fast senders.
-pub(in crate::flavor) const LOCK: u64 = 1 << 63;
+pub(in crate::flavor) const LOCK: u64 = 1 << 60;
 /// Receivers are parked (I2).
 pub(in crate::flavor) const RXW: u64 = 1 << 62;
 /// No send is admitted any more.
 pub(in crate::flavor) const CLOSED: u64 = 1 << 61;
 /// Slots are promised to permits.
-pub(in crate::flavor) const PERMIT: u64 = 1 << 60;
+pub(in crate::flavor) const PERMIT: u64 = 1 << 63;
 /// In `head`: senders are parked (I1).
 pub(in crate::flavor) const TXW: u64 = 1 << 63;
 /// In `head`: the stash is not empty (I5).
