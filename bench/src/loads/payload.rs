@@ -50,8 +50,8 @@ impl Cells {
         let halves = Halves::of::<P>();
         for pattern in [SPSC, MPMC] {
             if pattern.fits(&halves) {
-                let traffic = Traffic { pattern, capacity: CAPACITY, messages };
-                let run = move || tasks::run::<P, Payload<N>>(traffic, runtimes::two_workers, P::bounded);
+                let traffic = Traffic { pattern, messages };
+                let run = move || tasks::run::<P, Payload<N>>(traffic, runtimes::two_workers, || P::bounded(CAPACITY));
                 self.cells.push(Cell::new(format!("{N} bytes, {} on two workers", pattern.name), P::NAME, run));
             }
         }

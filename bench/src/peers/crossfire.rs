@@ -10,7 +10,10 @@ use crossfire::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Bounded, HasOwnTimeout, Line, Message, Peer, Received, RecvFailure, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, Bounded, HasOwnTimeout, Line, Message, Peer, Received, RecvFailure, SendFailure, Sent,
+    TryLine,
+};
 
 #[derive(Debug)]
 pub(crate) struct Crossfire;
@@ -66,30 +69,33 @@ impl HasOwnTimeout for Crossfire {
     }
 }
 
-impl BlockingPeer for Crossfire {
+impl BlockingLine for Crossfire {
     const NAME: &'static str = <Crossfire as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = MTx<Array<T>>;
     type Receiver<T: Message> = MRx<Array<T>>;
-
-    fn bounded<T: Message>(capacity: usize) -> (MTx<Array<T>>, MRx<Array<T>>) {
-        detect_machine();
-        mpmc::bounded_blocking(capacity)
-    }
 
     fn another<T: Message>(rx: &MRx<Array<T>>) -> Option<MRx<Array<T>>> {
         Some(rx.clone())
     }
 
     #[inline]
-    fn send<T: Message>(tx: &MTx<Array<T>>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut MTx<Array<T>>, value: T) -> bool {
         tx.send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut MRx<Array<T>>) -> Option<T> {
         rx.recv().ok()
+    }
+}
+
+impl BlockingPeer for Crossfire {
+    const HAS_RENDEZVOUS: bool = false;
+
+    fn bounded<T: Message>(capacity: usize) -> (MTx<Array<T>>, MRx<Array<T>>) {
+        detect_machine();
+        mpmc::bounded_blocking(capacity)
     }
 }
 
@@ -134,30 +140,33 @@ impl Peer for CrossfireMpsc {
     }
 }
 
-impl BlockingPeer for CrossfireMpsc {
+impl BlockingLine for CrossfireMpsc {
     const NAME: &'static str = <CrossfireMpsc as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = MTx<mpsc::Array<T>>;
     type Receiver<T: Message> = Rx<mpsc::Array<T>>;
-
-    fn bounded<T: Message>(capacity: usize) -> (MTx<mpsc::Array<T>>, Rx<mpsc::Array<T>>) {
-        detect_machine();
-        mpsc::bounded_blocking(capacity)
-    }
 
     fn another<T: Message>(_: &Rx<mpsc::Array<T>>) -> Option<Rx<mpsc::Array<T>>> {
         None
     }
 
     #[inline]
-    fn send<T: Message>(tx: &MTx<mpsc::Array<T>>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut MTx<mpsc::Array<T>>, value: T) -> bool {
         tx.send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Rx<mpsc::Array<T>>) -> Option<T> {
         rx.recv().ok()
+    }
+}
+
+impl BlockingPeer for CrossfireMpsc {
+    const HAS_RENDEZVOUS: bool = false;
+
+    fn bounded<T: Message>(capacity: usize) -> (MTx<mpsc::Array<T>>, Rx<mpsc::Array<T>>) {
+        detect_machine();
+        mpsc::bounded_blocking(capacity)
     }
 }
 
@@ -196,7 +205,9 @@ impl Bounded for CrossfireSpsc {
         detect_machine();
         spsc::bounded_async(capacity)
     }
+}
 
+impl TryLine for CrossfireSpsc {
     #[inline]
     fn try_send<T: Message>(tx: &mut AsyncTx<spsc::Array<T>>, value: T) -> bool {
         tx.try_send(value).is_ok()

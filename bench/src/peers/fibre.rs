@@ -8,7 +8,7 @@ use fibre::error::{RecvError, SendError};
 use fibre::mpmc::{bounded, bounded_async, rendezvous, AsyncReceiver, AsyncSender, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Line, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
+use super::{BlockingLine, BlockingPeer, Line, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
 
 #[derive(Debug)]
 pub(crate) struct Fibre;
@@ -86,30 +86,33 @@ impl Rendezvous for FibreRendezvous {
     }
 }
 
-impl BlockingPeer for Fibre {
+impl BlockingLine for Fibre {
     const NAME: &'static str = <Fibre as Peer>::NAME;
-    // Its rendezvous for threads is a third type; the tasks' one is measured.
-    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        bounded(capacity)
-    }
 
     fn another<T: Message>(rx: &Receiver<T>) -> Option<Receiver<T>> {
         Some(rx.clone())
     }
 
     #[inline]
-    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
         rx.recv().ok()
+    }
+}
+
+impl BlockingPeer for Fibre {
+    // Its rendezvous for threads is a third type; the tasks' one is measured.
+    const HAS_RENDEZVOUS: bool = false;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        bounded(capacity)
     }
 }
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use flume::{bounded, Receiver, RecvError, SendError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
+use super::{BlockingLine, BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
 
 #[derive(Debug)]
 pub(crate) struct Flume;
@@ -61,29 +61,32 @@ impl Rendezvous for Flume {
     }
 }
 
-impl BlockingPeer for Flume {
+impl BlockingLine for Flume {
     const NAME: &'static str = <Flume as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = true;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        bounded(capacity)
-    }
 
     fn another<T: Message>(rx: &Receiver<T>) -> Option<Receiver<T>> {
         Some(rx.clone())
     }
 
     #[inline]
-    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
         rx.recv().ok()
+    }
+}
+
+impl BlockingPeer for Flume {
+    const HAS_RENDEZVOUS: bool = true;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        bounded(capacity)
     }
 }
 

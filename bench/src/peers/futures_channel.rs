@@ -11,7 +11,7 @@ use std::task::{ready, Context, Poll};
 use futures_channel::mpsc::{channel, Receiver, RecvError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{Bounded, Line, Message, Outcome, Received, RecvFailure, Sent};
+use super::{Bounded, Line, Message, Outcome, Received, RecvFailure, Sent, TryLine};
 
 #[derive(Debug)]
 pub(crate) struct FuturesChannel;
@@ -47,7 +47,9 @@ impl Bounded for FuturesChannel {
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         channel(capacity.saturating_sub(1))
     }
+}
 
+impl TryLine for FuturesChannel {
     #[inline]
     fn try_send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.try_send(value).is_ok()

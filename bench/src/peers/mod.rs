@@ -36,9 +36,9 @@ use ::tokio::time::error::Elapsed;
 use ::tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::blocking::{each_blocking, BlockingPeer, BlockingVisitor};
+pub(crate) use self::blocking::{each_blocking, BlockingLine, BlockingPeer, BlockingVisitor};
 pub(crate) use self::line::{
-    each_bounded, each_rendezvous, Bounded, BoundedVisitor, Line, Rendezvous, RendezvousVisitor,
+    each_bounded, each_rendezvous, Bounded, BoundedVisitor, Line, Rendezvous, RendezvousVisitor, TryLine,
 };
 pub(crate) use self::message::{Message, Numbered, Payload};
 pub(crate) use self::own_timeout::{HasOwnTimeout, OwnTimeout};

@@ -88,8 +88,8 @@ impl BlockingVisitor for Check {
             if capacity == 0 && !P::HAS_RENDEZVOUS {
                 continue;
             }
-            let (tx, mut rx) = P::bounded::<u64>(capacity);
-            let sender = std::thread::spawn(move || (0..200).all(|number| P::send(&tx, number)));
+            let (mut tx, mut rx) = P::bounded::<u64>(capacity);
+            let sender = std::thread::spawn(move || (0..200).all(|number| P::send(&mut tx, number)));
             for number in 0..200 {
                 assert_eq!(P::recv(&mut rx), Some(number), "{}, capacity {capacity}", P::NAME);
             }

@@ -7,7 +7,9 @@ use tokio::sync::mpsc::error::{SendError, SendTimeoutError};
 use tokio::sync::mpsc::{channel, Permit, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, HasOwnTimeout, HasReserve, Message, Outcome, Peer, Received, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, HasOwnTimeout, HasReserve, Message, Outcome, Peer, Received, SendFailure, Sent,
+};
 
 #[derive(Debug)]
 pub(crate) struct Tokio;
@@ -72,29 +74,32 @@ impl HasReserve for Tokio {
     }
 }
 
-impl BlockingPeer for Tokio {
+impl BlockingLine for Tokio {
     const NAME: &'static str = <Tokio as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        channel(capacity)
-    }
 
     fn another<T: Message>(_: &Receiver<T>) -> Option<Receiver<T>> {
         None
     }
 
     #[inline]
-    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.blocking_send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
         rx.blocking_recv()
+    }
+}
+
+impl BlockingPeer for Tokio {
+    const HAS_RENDEZVOUS: bool = false;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        channel(capacity)
     }
 }
 

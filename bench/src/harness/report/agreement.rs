@@ -42,7 +42,8 @@ pub(crate) fn print_agreement(out: &mut dyn Write, first: &Document, second: &Do
         let Row { load, case, metric, .. } = pair.ours;
         let mut line = format!("  {load}, {case}: {metric}, by {}:", pair.peer);
         for Ratio { value, low, high } in [pair.first, pair.second] {
-            write!(line, " × {} [{}, {}]", number(value), number(low), number(high)).expect("a String takes everything");
+            write!(line, " × {} [{}, {}]", number(value), number(low), number(high))
+                .expect("a String takes everything");
         }
         writeln!(out, "{line}")?;
     }

@@ -65,21 +65,18 @@ const PATTERNS: [Pattern; 3] = [SPSC, MPSC, MPMC];
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traffic {
     pub(super) pattern: Pattern,
-    pub(super) capacity: usize,
     /// A multiple of the senders.
     pub(super) messages: usize,
 }
 
 impl Traffic {
-    /// All patterns and capacities.
+    /// All patterns.
     fn all(messages: usize) -> impl Iterator<Item = Traffic> {
-        PATTERNS.into_iter().flat_map(move |pattern| {
-            CAPACITIES.into_iter().map(move |capacity| Traffic { pattern, capacity, messages })
-        })
+        PATTERNS.into_iter().map(move |pattern| Traffic { pattern, messages })
     }
 
-    pub(super) fn title(&self, place: &str) -> String {
-        format!("{} {place}, capacity {}", self.pattern.name, self.capacity)
+    pub(super) fn title(&self, place: &str, capacity: usize) -> String {
+        format!("{} {place}, capacity {capacity}", self.pattern.name)
     }
 
     /// What each sender sends.
@@ -133,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_lost_value_and_a_double_one_are_found() {
-        let traffic = Traffic { pattern: PATTERNS[0], capacity: 1, messages: 3 };
+        let traffic = Traffic { pattern: PATTERNS[0], messages: 3 };
         let lost = Tally { count: 2, sum: 3 };
         assert!(traffic.verify(&[lost]).is_err());
         let doubled = Tally { count: 3, sum: 4 };

@@ -3,7 +3,7 @@
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use super::{Halves, Tally, Traffic};
+use super::{Halves, Tally, Traffic, CAPACITIES};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
 use crate::loads::runtimes;
@@ -28,13 +28,11 @@ impl BoundedVisitor for Cells {
         let places: [(&str, MakeRuntime); 2] =
             [("on two workers", runtimes::two_workers), ("on one thread", runtimes::current_thread)];
         for (place, runtime) in places {
-            for traffic in Traffic::all(self.messages) {
-                if !traffic.pattern.fits(&halves) {
-                    continue;
+            for traffic in Traffic::all(self.messages).filter(|traffic| traffic.pattern.fits(&halves)) {
+                for capacity in CAPACITIES {
+                    let run = move || run::<P, u64>(traffic, runtime, || P::bounded(capacity));
+                    self.cells.push(Cell::new(traffic.title(place, capacity), P::NAME, run));
                 }
-                self.cells.push(Cell::new(traffic.title(place), P::NAME, move || {
-                    run::<P, u64>(traffic, runtime, P::bounded)
-                }));
             }
         }
     }
@@ -44,11 +42,11 @@ impl BoundedVisitor for Cells {
 pub(in crate::loads) fn run<P: Line, T: Numbered>(
     traffic: Traffic,
     runtime: MakeRuntime,
-    halves: impl FnOnce(usize) -> (P::Sender<T>, P::Receiver<T>),
+    halves: impl FnOnce() -> (P::Sender<T>, P::Receiver<T>),
 ) -> Run {
     let runtime = runtime()?;
     let (lap, received) = runtime.block_on(async {
-        let (tx, rx) = halves(traffic.capacity);
+        let (tx, rx) = halves();
         let watch = Stopwatch::start();
         let receivers = spawn_receivers::<P, T>(traffic.pattern.receivers, rx)?;
         let mut senders = Vec::with_capacity(traffic.pattern.senders);
