@@ -2,10 +2,12 @@
 
 use std::future::Future;
 
-use async_channel::{bounded, Receiver, RecvError, SendError, Sender};
+use async_channel::{bounded, unbounded, Receiver, RecvError, SendError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingLine, BlockingPeer, Message, Peer, Received, RecvFailure, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, Message, Peer, Received, RecvFailure, SendFailure, Sent, Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct AsyncChannel;
@@ -73,6 +75,18 @@ impl BlockingPeer for AsyncChannel {
 
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         bounded(capacity)
+    }
+}
+
+impl Unbounded for AsyncChannel {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+}
+
+impl BlockingUnbounded for AsyncChannel {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

@@ -1,8 +1,8 @@
 //! crossbeam-channel: plain threads only.
 
-use crossbeam_channel::{bounded, Receiver, Sender};
+use crossbeam_channel::{bounded, unbounded, Receiver, Sender};
 
-use super::{BlockingLine, BlockingPeer, Message};
+use super::{BlockingLine, BlockingPeer, BlockingUnbounded, Message};
 
 #[derive(Debug)]
 pub(crate) struct Crossbeam;
@@ -33,5 +33,11 @@ impl BlockingPeer for Crossbeam {
 
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         bounded(capacity)
+    }
+}
+
+impl BlockingUnbounded for Crossbeam {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }

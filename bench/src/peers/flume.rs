@@ -2,10 +2,13 @@
 
 use std::future::Future;
 
-use flume::{bounded, Receiver, RecvError, SendError, Sender};
+use flume::{bounded, unbounded, Receiver, RecvError, SendError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingLine, BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent,
+    Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct Flume;
@@ -87,6 +90,18 @@ impl BlockingPeer for Flume {
 
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         bounded(capacity)
+    }
+}
+
+impl Unbounded for Flume {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+}
+
+impl BlockingUnbounded for Flume {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

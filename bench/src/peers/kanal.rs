@@ -2,10 +2,16 @@
 
 use std::future::Future;
 
-use kanal::{bounded, bounded_async, AsyncReceiver, AsyncSender, ReceiveError, Receiver, SendError, Sender};
+use kanal::{
+    bounded, bounded_async, unbounded, unbounded_async, AsyncReceiver, AsyncSender, ReceiveError, Receiver, SendError,
+    Sender,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingLine, BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent,
+    Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct Kanal;
@@ -79,6 +85,18 @@ impl BlockingPeer for Kanal {
 
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         bounded(capacity)
+    }
+}
+
+impl Unbounded for Kanal {
+    fn unbounded<T: Message>() -> (AsyncSender<T>, AsyncReceiver<T>) {
+        unbounded_async()
+    }
+}
+
+impl BlockingUnbounded for Kanal {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::future::Future;
 
-use loole::{bounded, Receiver, RecvError, SendError, Sender};
+use loole::{bounded, unbounded, Receiver, RecvError, SendError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingLine, BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent,
+    Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct Loole;
@@ -87,6 +90,18 @@ impl BlockingPeer for Loole {
 
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         bounded(capacity)
+    }
+}
+
+impl Unbounded for Loole {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+}
+
+impl BlockingUnbounded for Loole {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::time::Duration;
 
-use tidegate_channel::{bounded, Operation, Receiver, RecvError, SendError, Sender};
+use tidegate_channel::{bounded, unbounded, Operation, Receiver, RecvError, SendError, Sender};
 use tidegate_wait::cancel::CancelToken;
 
 use super::until_cancelled::Until;
 use super::{
-    BlockingLine, BlockingPeer, Cancelled, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent, Token,
+    BlockingLine, BlockingPeer, BlockingUnbounded, Cancelled, Message, Peer, Received, RecvFailure, Rendezvous,
+    SendFailure, Sent, Token, Unbounded,
 };
 
 #[derive(Debug)]
@@ -178,6 +179,18 @@ impl BlockingPeer for Tidegate {
 
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         bounded(capacity)
+    }
+}
+
+impl Unbounded for Tidegate {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+}
+
+impl BlockingUnbounded for Tidegate {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

@@ -11,12 +11,17 @@ pub(crate) fn load() -> Load {
         name: "throughput",
         shows: "time and processor time for each 8-byte message from busy senders to busy receivers (spsc: 1 to 1, mpsc: 4 \
                 to 1, mpmc: 4 to 4), as tasks on tokio's two workers or its current thread, and as plain threads that \
-                block.",
+                block; through buffers of three sizes and through unbounded channels.",
         hides: "latency; channels that are mostly idle; more cores. A peer that spins pays in the cpu column. Two \
                 workers are bimodal: look at the minimum too. A pattern is left out where a peer has one half of a \
                 kind: one receiver have tokio, crossfire-mpsc, tachyonix, thingbuf, postage, futures-channel, \
                 asyncband-mpsc and std-mpsc; crossfire-spsc has one sender too. futures-channel has a slot more for \
-                each sender beyond the first. On threads only those that block by themselves.",
+                each sender beyond the first. On threads only those that block by themselves. An unbounded channel never \
+                stops its senders: on one thread all have sent all before a receiver runs, on two workers they may run \
+                far ahead, and the channel grows up to 200,000 values. So its rows show how it grows rather than how it \
+                waits, and hold its allocations. tachyonix, thingbuf and postage have none; futures-intrusive's has a \
+                limit that nothing reaches; fibre-mpsc has one receiver too. Where a send is no future (tokio, \
+                crossfire, futures-channel, asyncband), it is called at once.",
         max_rounds: usize::MAX,
         cells,
     }
@@ -77,6 +82,10 @@ impl Traffic {
 
     pub(super) fn title(&self, place: &str, capacity: usize) -> String {
         format!("{} {place}, capacity {capacity}", self.pattern.name)
+    }
+
+    pub(super) fn title_unbounded(&self, place: &str) -> String {
+        format!("{} {place}, unbounded", self.pattern.name)
     }
 
     /// What each sender sends.

@@ -7,9 +7,14 @@ use super::{Halves, Tally, Traffic, CAPACITIES};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
 use crate::loads::runtimes;
-use crate::peers::{self, Bounded, BoundedVisitor, Line, Numbered, Outcome, Received, Sent};
+use crate::peers::{
+    self, Bounded, BoundedVisitor, Line, Numbered, Outcome, Received, Sent, Unbounded, UnboundedVisitor,
+};
 
 pub(in crate::loads) type MakeRuntime = fn() -> Result<Runtime, Failure>;
+
+const PLACES: [(&str, MakeRuntime); 2] =
+    [("on two workers", runtimes::two_workers), ("on one thread", runtimes::current_thread)];
 
 struct Cells {
     cells: Vec<Cell>,
@@ -19,20 +24,31 @@ struct Cells {
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), messages: scale.pick(10_000, 200_000) };
     peers::each_bounded(&mut all);
+    peers::each_unbounded(&mut all);
     all.cells
 }
 
 impl BoundedVisitor for Cells {
     fn visit<P: Bounded>(&mut self) {
         let halves = Halves::of::<P>();
-        let places: [(&str, MakeRuntime); 2] =
-            [("on two workers", runtimes::two_workers), ("on one thread", runtimes::current_thread)];
-        for (place, runtime) in places {
+        for (place, runtime) in PLACES {
             for traffic in Traffic::all(self.messages).filter(|traffic| traffic.pattern.fits(&halves)) {
                 for capacity in CAPACITIES {
                     let run = move || run::<P, u64>(traffic, runtime, || P::bounded(capacity));
                     self.cells.push(Cell::new(traffic.title(place, capacity), P::NAME, run));
                 }
+            }
+        }
+    }
+}
+
+impl UnboundedVisitor for Cells {
+    fn visit<P: Unbounded>(&mut self) {
+        let halves = Halves::of_line::<P>(P::unbounded());
+        for (place, runtime) in PLACES {
+            for traffic in Traffic::all(self.messages).filter(|traffic| traffic.pattern.fits(&halves)) {
+                let run = move || run::<P, u64>(traffic, runtime, P::unbounded);
+                self.cells.push(Cell::new(traffic.title_unbounded(place), P::NAME, run));
             }
         }
     }

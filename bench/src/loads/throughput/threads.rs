@@ -5,11 +5,12 @@ use std::thread::{self, ScopedJoinHandle};
 use super::{Tally, Traffic, CAPACITIES, PATTERNS};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
-use crate::peers::{self, BlockingLine, BlockingPeer, BlockingVisitor};
+use crate::peers::{self, BlockingLine, BlockingPeer, BlockingUnbounded, BlockingUnboundedVisitor, BlockingVisitor};
 
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), messages: scale.pick(10_000, 200_000) };
     peers::each_blocking(&mut all);
+    peers::each_blocking_unbounded(&mut all);
     all.cells
 }
 
@@ -29,6 +30,19 @@ impl BlockingVisitor for Cells {
                 let traffic = Traffic { pattern, messages };
                 let run = move || run::<P>(traffic, P::bounded(capacity));
                 self.cells.push(Cell::new(traffic.title("on threads", capacity), P::NAME, run));
+            }
+        }
+    }
+}
+
+impl BlockingUnboundedVisitor for Cells {
+    fn visit<P: BlockingUnbounded>(&mut self) {
+        let (_tx, rx) = P::unbounded::<u64>();
+        let has_many_receivers = P::another(&rx).is_some();
+        for traffic in Traffic::all(self.messages) {
+            if traffic.pattern.receivers == 1 || has_many_receivers {
+                let run = move || run::<P>(traffic, P::unbounded());
+                self.cells.push(Cell::new(traffic.title_unbounded("on threads"), P::NAME, run));
             }
         }
     }
