@@ -40,10 +40,7 @@ fn cells(scale: Scale) -> Vec<Cell> {
 }
 
 fn traffic(units: usize) -> impl Iterator<Item = Traffic> {
-    let messages = units * UNIT;
-    PATTERNS
-        .into_iter()
-        .flat_map(move |pattern| CAPACITIES.into_iter().map(move |capacity| Traffic { pattern, capacity, messages }))
+    PATTERNS.into_iter().map(move |pattern| Traffic { pattern, messages: units * UNIT })
 }
 
 impl BlockingVisitor for Cells {
@@ -51,9 +48,12 @@ impl BlockingVisitor for Cells {
         let (_tx, rx) = P::bounded::<u64>(1);
         let has_many_receivers = P::another(&rx).is_some();
         for traffic in traffic(self.scale.pick(5, 200)) {
-            if traffic.pattern.receivers == 1 || has_many_receivers {
-                let run = move || on_two_cores(|| threads::run::<P>(traffic));
-                self.cells.push(Cell::new(traffic.title("on threads"), P::NAME, run));
+            if traffic.pattern.receivers > 1 && !has_many_receivers {
+                continue;
+            }
+            for capacity in CAPACITIES {
+                let run = move || on_two_cores(|| threads::run::<P>(traffic, P::bounded(capacity)));
+                self.cells.push(Cell::new(traffic.title("on threads", capacity), P::NAME, run));
             }
         }
     }
@@ -63,9 +63,14 @@ impl BoundedVisitor for Cells {
     fn visit<P: Bounded>(&mut self) {
         let halves = Halves::of::<P>();
         for traffic in traffic(self.scale.pick(20, 800)) {
-            if traffic.pattern.fits(&halves) {
-                let run = move || on_two_cores(|| tasks::run::<P, u64>(traffic, runtimes::sixteen_workers, P::bounded));
-                self.cells.push(Cell::new(traffic.title("on 16 workers"), P::NAME, run));
+            if !traffic.pattern.fits(&halves) {
+                continue;
+            }
+            for capacity in CAPACITIES {
+                let run = move || {
+                    on_two_cores(|| tasks::run::<P, u64>(traffic, runtimes::sixteen_workers, || P::bounded(capacity)))
+                };
+                self.cells.push(Cell::new(traffic.title("on 16 workers", capacity), P::NAME, run));
             }
         }
     }

@@ -3,8 +3,10 @@
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Load, Run, Scale};
 use crate::loads::runtimes;
-use crate::loads::throughput::{tasks, Halves, Traffic, MPMC, SPSC};
-use crate::peers::{self, Bounded, BoundedVisitor, Numbered, Outcome, Payload, Received, Sent};
+use crate::loads::throughput::{tasks, Halves, Pattern, Traffic, MPMC, MPSC, SPSC};
+use crate::peers::{
+    self, Bounded, BoundedVisitor, Numbered, Outcome, Payload, Received, Sent, Unbounded, UnboundedVisitor,
+};
 
 pub(crate) fn load() -> Load {
     Load {
@@ -12,9 +14,12 @@ pub(crate) fn load() -> Load {
         shows:
             "time and processor time for each message of 8, 64, 256 and 1,024 bytes through a channel of capacity 64: \
                 one thread where nothing waits (send and receive awaited in turn), and tasks on two workers that are \
-                always busy (spsc, mpmc). Each value carries a number, and all must come.",
+                always busy (spsc, mpmc); also 256 bytes (spsc, mpsc) and 1,024 bytes (mpmc) through an unbounded channel \
+                on two workers. Each value carries a number, and all must come.",
         hides: "values on the heap, of which only a pointer moves; what a parked send of that size keeps (`sizes`). \
-                mpmc is left out where a peer has one receiver. thingbuf also resets its slot after each receive.",
+                mpmc is left out where a peer has one receiver. thingbuf also resets its slot after each receive. \
+                An unbounded channel never stops its senders and may come to hold all 100,000 values, 100 MB of 1,024 \
+                bytes each: to allocate and map them is part of its rows. tachyonix, thingbuf and postage have none.",
         max_rounds: usize::MAX,
         cells,
     }
@@ -30,6 +35,7 @@ struct Cells {
 fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), scale };
     peers::each_bounded(&mut all);
+    peers::each_unbounded(&mut all);
     all.cells
 }
 
@@ -42,6 +48,14 @@ impl BoundedVisitor for Cells {
     }
 }
 
+impl UnboundedVisitor for Cells {
+    fn visit<P: Unbounded>(&mut self) {
+        self.add_unbounded::<P, 256>(SPSC);
+        self.add_unbounded::<P, 256>(MPSC);
+        self.add_unbounded::<P, 1_024>(MPMC);
+    }
+}
+
 impl Cells {
     fn add<P: Bounded, const N: usize>(&mut self) {
         let messages = self.scale.pick(4_000, 100_000);
@@ -50,10 +64,19 @@ impl Cells {
         let halves = Halves::of::<P>();
         for pattern in [SPSC, MPMC] {
             if pattern.fits(&halves) {
-                let traffic = Traffic { pattern, capacity: CAPACITY, messages };
-                let run = move || tasks::run::<P, Payload<N>>(traffic, runtimes::two_workers, P::bounded);
+                let traffic = Traffic { pattern, messages };
+                let run = move || tasks::run::<P, Payload<N>>(traffic, runtimes::two_workers, || P::bounded(CAPACITY));
                 self.cells.push(Cell::new(format!("{N} bytes, {} on two workers", pattern.name), P::NAME, run));
             }
+        }
+    }
+
+    fn add_unbounded<P: Unbounded, const N: usize>(&mut self, pattern: Pattern) {
+        if pattern.fits(&Halves::of_line::<P>(P::unbounded())) {
+            let traffic = Traffic { pattern, messages: self.scale.pick(4_000, 100_000) };
+            let run = move || tasks::run::<P, Payload<N>>(traffic, runtimes::two_workers, P::unbounded);
+            let case = format!("{N} bytes, {}", traffic.title_unbounded("on two workers"));
+            self.cells.push(Cell::new(case, P::NAME, run));
         }
     }
 }

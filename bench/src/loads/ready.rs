@@ -6,7 +6,10 @@ use std::time::Duration;
 use crate::harness::stopwatch::{Lap, Stopwatch};
 use crate::harness::{Cell, Failure, Load, Run, Scale};
 use crate::loads::{hooks, runtimes};
-use crate::peers::{self, Bounded, BoundedVisitor, Outcome, Peer, Received, Sent, Tidegate, Token, Visitor};
+use crate::peers::{
+    self, Bounded, BoundedVisitor, Line, Outcome, Peer, Received, Sent, Tidegate, Token, TryLine, Unbounded,
+    UnboundedVisitor, Visitor,
+};
 
 pub(crate) fn load() -> Load {
     Load {
@@ -14,8 +17,12 @@ pub(crate) fn load() -> Load {
         shows:
             "what one message costs on one thread when nothing ever waits: one send and one receive, 8 bytes; plain, \
                 with a limit of 1 s on both that never fires, and with a live token on both. `+hooks`: inside a thread \
-                context whose hooks do nothing.",
-        hides: "contention, waiting, wakes; everything stays in the first-level cache.",
+                context whose hooks do nothing. Plain also through an unbounded channel, where try_send is the only send \
+                of those that have no other (tokio, futures-channel, asyncband).",
+        hides: "contention, waiting, wakes; everything stays in the first-level cache. The unbounded channel never holds \
+                more than one message. tachyonix, thingbuf and postage have none; futures-intrusive's has a limit that \
+                nothing reaches. Where its send is no future (tokio, crossfire, futures-channel, asyncband), it is \
+                called at once.",
         max_rounds: usize::MAX,
         cells,
     }
@@ -56,6 +63,7 @@ fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), messages: scale.pick(20_000, 100_000), ways: &Way::ALL };
     peers::each_bounded(&mut all);
     all.add::<Tidegate>("tidegate+hooks", |work| hooks::inside(work));
+    peers::each_unbounded(&mut all);
     all.ways = &[Way::Limit];
     peers::each_own_timeout(&mut all);
     all.cells
@@ -67,6 +75,16 @@ type Inside = fn(&dyn Fn() -> Run) -> Run;
 impl BoundedVisitor for Cells {
     fn visit<P: Bounded>(&mut self) {
         self.add::<P>(P::NAME, |work| work());
+    }
+}
+
+impl UnboundedVisitor for Cells {
+    fn visit<P: Unbounded>(&mut self) {
+        let messages = self.messages;
+        for way in [Way::Try, Way::Await] {
+            let case = format!("{}, unbounded", way.title());
+            self.cells.push(Cell::new(case, P::NAME, move || run::<P>(way, P::unbounded, messages)));
+        }
     }
 }
 
@@ -83,21 +101,24 @@ impl Cells {
         for &way in self.ways {
             for capacity in CAPACITIES {
                 let case = format!("{}, capacity {capacity}", way.title());
-                let run = move || inside(&|| run::<P>(way, capacity, messages));
+                let run = move || inside(&|| run::<P>(way, || P::bounded(capacity), messages));
                 self.cells.push(Cell::new(case, name, run));
             }
         }
     }
 }
 
-fn run<P: Bounded>(way: Way, capacity: usize, messages: usize) -> Run {
+/// The halves of a line for numbers.
+type Pair<P> = (<P as Line>::Sender<u64>, <P as Line>::Receiver<u64>);
+
+fn run<P: TryLine>(way: Way, make: impl FnOnce() -> Pair<P>, messages: usize) -> Run {
     let runtime = runtimes::current_thread()?;
     let (lap, sum) = runtime.block_on(async {
         match way {
-            Way::Try => tries::<P>(capacity, messages),
-            Way::Await => awaits::<P>(capacity, messages).await,
-            Way::Limit => limited::<P>(capacity, messages).await,
-            Way::Token => with_token::<P>(capacity, messages).await,
+            Way::Try => tries::<P>(make(), messages),
+            Way::Await => awaits::<P>(make(), messages).await,
+            Way::Limit => limited::<P>(make(), messages).await,
+            Way::Token => with_token::<P>(make(), messages).await,
         }
     })?;
     let messages_sum = (0..messages as u64).sum();
@@ -108,8 +129,7 @@ fn run<P: Bounded>(way: Way, capacity: usize, messages: usize) -> Run {
 /// The time, and the sum of what was received.
 type Measured = Result<(Lap, u64), Failure>;
 
-fn tries<P: Bounded>(capacity: usize, messages: usize) -> Measured {
-    let (mut tx, mut rx) = P::bounded::<u64>(capacity);
+fn tries<P: TryLine>((mut tx, mut rx): Pair<P>, messages: usize) -> Measured {
     let mut sum = 0;
     let watch = Stopwatch::start();
     for value in 0..messages as u64 {
@@ -121,8 +141,7 @@ fn tries<P: Bounded>(capacity: usize, messages: usize) -> Measured {
     Ok((watch.stop(), sum))
 }
 
-async fn awaits<P: Bounded>(capacity: usize, messages: usize) -> Measured {
-    let (mut tx, mut rx) = P::bounded::<u64>(capacity);
+async fn awaits<P: TryLine>((mut tx, mut rx): Pair<P>, messages: usize) -> Measured {
     let mut sum = 0;
     let watch = Stopwatch::start();
     for value in 0..messages as u64 {
@@ -132,8 +151,7 @@ async fn awaits<P: Bounded>(capacity: usize, messages: usize) -> Measured {
     Ok((watch.stop(), sum))
 }
 
-async fn limited<P: Bounded>(capacity: usize, messages: usize) -> Measured {
-    let (mut tx, mut rx) = P::bounded::<u64>(capacity);
+async fn limited<P: TryLine>((mut tx, mut rx): Pair<P>, messages: usize) -> Measured {
     let mut sum = 0;
     let watch = Stopwatch::start();
     for value in 0..messages as u64 {
@@ -143,8 +161,7 @@ async fn limited<P: Bounded>(capacity: usize, messages: usize) -> Measured {
     Ok((watch.stop(), sum))
 }
 
-async fn with_token<P: Bounded>(capacity: usize, messages: usize) -> Measured {
-    let (mut tx, mut rx) = P::bounded::<u64>(capacity);
+async fn with_token<P: TryLine>((mut tx, mut rx): Pair<P>, messages: usize) -> Measured {
     let token = P::Token::new();
     let mut sum = 0;
     let watch = Stopwatch::start();

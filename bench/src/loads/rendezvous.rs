@@ -35,7 +35,7 @@ fn cells(scale: Scale) -> Vec<Cell> {
 }
 
 fn traffic(messages: usize) -> impl Iterator<Item = Traffic> {
-    [SPSC, MPSC, MPMC].into_iter().map(move |pattern| Traffic { pattern, capacity: 0, messages })
+    [SPSC, MPSC, MPMC].into_iter().map(move |pattern| Traffic { pattern, messages })
 }
 
 impl RendezvousVisitor for Cells {
@@ -47,7 +47,7 @@ impl RendezvousVisitor for Cells {
             for traffic in traffic(self.scale.pick(4_000, 100_000)) {
                 if traffic.pattern.fits(&halves) {
                     let case = format!("{} {place}", traffic.pattern.name);
-                    let run = move || tasks::run::<P, u64>(traffic, runtime, |_| P::rendezvous());
+                    let run = move || tasks::run::<P, u64>(traffic, runtime, P::rendezvous);
                     self.cells.push(Cell::new(case, P::NAME, run));
                 }
             }
@@ -65,7 +65,7 @@ impl BlockingVisitor for Cells {
         for traffic in traffic(self.scale.pick(400, 10_000)) {
             if traffic.pattern.receivers == 1 || has_many_receivers {
                 let case = format!("{} on threads", traffic.pattern.name);
-                self.cells.push(Cell::new(case, P::NAME, move || threads::run::<P>(traffic)));
+                self.cells.push(Cell::new(case, P::NAME, move || threads::run::<P>(traffic, P::bounded(0))));
             }
         }
     }

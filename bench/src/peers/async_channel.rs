@@ -2,10 +2,12 @@
 
 use std::future::Future;
 
-use async_channel::{bounded, Receiver, RecvError, SendError, Sender};
+use async_channel::{bounded, unbounded, Receiver, RecvError, SendError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Message, Peer, Received, RecvFailure, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, Message, Peer, Received, RecvFailure, SendFailure, Sent, Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct AsyncChannel;
@@ -47,29 +49,44 @@ impl Peer for AsyncChannel {
     }
 }
 
-impl BlockingPeer for AsyncChannel {
+impl BlockingLine for AsyncChannel {
     const NAME: &'static str = <AsyncChannel as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        bounded(capacity)
-    }
 
     fn another<T: Message>(rx: &Receiver<T>) -> Option<Receiver<T>> {
         Some(rx.clone())
     }
 
     #[inline]
-    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.send_blocking(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
         rx.recv_blocking().ok()
+    }
+}
+
+impl BlockingPeer for AsyncChannel {
+    const HAS_RENDEZVOUS: bool = false;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        bounded(capacity)
+    }
+}
+
+impl Unbounded for AsyncChannel {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+}
+
+impl BlockingUnbounded for AsyncChannel {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

@@ -10,23 +10,28 @@ use super::standard::Standard;
 use super::thingbuf::Thingbuf;
 use super::{Kanal, Message, Tidegate, Tokio};
 
-/// A bounded channel whose operations block the thread.
-pub(crate) trait BlockingPeer: 'static {
+/// Two halves whose operations block the thread.
+pub(crate) trait BlockingLine: 'static {
     /// As the filter and the tables name it.
     const NAME: &'static str;
-    /// Does capacity 0 mean that each value is handed over?
-    const HAS_RENDEZVOUS: bool;
 
     type Sender<T: Message>: Clone + Send + 'static;
     type Receiver<T: Message>: Send + 'static;
 
-    fn bounded<T: Message>(capacity: usize) -> (Self::Sender<T>, Self::Receiver<T>);
     /// A second receiving half; `None` if the peer has one receiver only.
     fn another<T: Message>(rx: &Self::Receiver<T>) -> Option<Self::Receiver<T>>;
     /// True: sent. False: closed.
-    fn send<T: Message>(tx: &Self::Sender<T>, value: T) -> bool;
+    fn send<T: Message>(tx: &mut Self::Sender<T>, value: T) -> bool;
     /// `None`: closed.
     fn recv<T: Message>(rx: &mut Self::Receiver<T>) -> Option<T>;
+}
+
+/// A channel with a bound.
+pub(crate) trait BlockingPeer: BlockingLine {
+    /// Does capacity 0 mean that each value is handed over?
+    const HAS_RENDEZVOUS: bool;
+
+    fn bounded<T: Message>(capacity: usize) -> (Self::Sender<T>, Self::Receiver<T>);
 }
 
 /// Whoever does something for each of them.

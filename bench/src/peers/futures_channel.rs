@@ -4,14 +4,16 @@
 //! was asked for; four have three slots more. A send waits before it takes its value, and each new sender may send once: no
 //! number of parked sends can be set up. It sends with `&mut`.
 
-use std::future::Future;
+use std::future::{self, Future};
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 
-use futures_channel::mpsc::{channel, Receiver, RecvError, Sender};
+use futures_channel::mpsc::{
+    channel, unbounded, Receiver, RecvError, Sender, TrySendError, UnboundedReceiver, UnboundedSender,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{Bounded, Line, Message, Outcome, Received, RecvFailure, Sent};
+use super::{Bounded, Line, Message, Outcome, Received, RecvFailure, SendFailure, Sent, TryLine, Unbounded};
 
 #[derive(Debug)]
 pub(crate) struct FuturesChannel;
@@ -47,7 +49,9 @@ impl Bounded for FuturesChannel {
     fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         channel(capacity.saturating_sub(1))
     }
+}
 
+impl TryLine for FuturesChannel {
     #[inline]
     fn try_send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.try_send(value).is_ok()
@@ -81,6 +85,60 @@ impl<T: Message> Future for Feed<'_, T> {
             Ok(()) => Outcome::Sent,
             Err(error) => Outcome::Returned(error.into_inner()),
         })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FuturesChannelUnbounded;
+
+impl Line for FuturesChannelUnbounded {
+    const NAME: &'static str = FuturesChannel::NAME;
+    const CRATE: &'static str = FuturesChannel::CRATE;
+
+    type Sender<T: Message> = UnboundedSender<T>;
+    type Receiver<T: Message> = UnboundedReceiver<T>;
+    type Token = CancellationToken;
+
+    fn another_sender<T: Message>(tx: &UnboundedSender<T>) -> Option<UnboundedSender<T>> {
+        Some(tx.clone())
+    }
+
+    fn another<T: Message>(_: &UnboundedReceiver<T>) -> Option<UnboundedReceiver<T>> {
+        None
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &mut UnboundedSender<T>, value: T) -> impl Future<Output: Sent<T>> + Send {
+        future::ready(tx.unbounded_send(value))
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut UnboundedReceiver<T>) -> impl Future<Output: Received<T>> + Send {
+        rx.recv()
+    }
+}
+
+impl TryLine for FuturesChannelUnbounded {
+    #[inline]
+    fn try_send<T: Message>(tx: &mut UnboundedSender<T>, value: T) -> bool {
+        tx.unbounded_send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut UnboundedReceiver<T>) -> Option<T> {
+        rx.try_recv().ok()
+    }
+}
+
+impl Unbounded for FuturesChannelUnbounded {
+    fn unbounded<T: Message>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
+        unbounded()
+    }
+}
+
+impl<T> SendFailure<T> for TrySendError<T> {
+    fn value(self) -> Option<T> {
+        Some(self.into_inner())
     }
 }
 

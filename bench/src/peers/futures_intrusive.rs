@@ -9,7 +9,7 @@ use futures_intrusive::channel::shared::{channel, Receiver, Sender};
 use futures_intrusive::channel::ChannelSendError;
 use tokio_util::sync::CancellationToken;
 
-use super::{Message, Peer, Received, Rendezvous, SendFailure, Sent};
+use super::{Message, Peer, Received, Rendezvous, SendFailure, Sent, Unbounded};
 
 #[derive(Debug)]
 pub(crate) struct FuturesIntrusive;
@@ -63,6 +63,13 @@ impl Peer for FuturesIntrusive {
 impl Rendezvous for FuturesIntrusive {
     fn rendezvous<T: Message>() -> (Sender<T>, Receiver<T>) {
         channel(0)
+    }
+}
+
+/// Its buffer grows as it is filled, up to a limit that nothing reaches.
+impl Unbounded for FuturesIntrusive {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        channel(usize::MAX)
     }
 }
 

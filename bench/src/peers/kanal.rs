@@ -2,10 +2,16 @@
 
 use std::future::Future;
 
-use kanal::{bounded, bounded_async, AsyncReceiver, AsyncSender, ReceiveError, Receiver, SendError, Sender};
+use kanal::{
+    bounded, bounded_async, unbounded, unbounded_async, AsyncReceiver, AsyncSender, ReceiveError, Receiver, SendError,
+    Sender,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent,
+    Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct Kanal;
@@ -53,29 +59,44 @@ impl Rendezvous for Kanal {
     }
 }
 
-impl BlockingPeer for Kanal {
+impl BlockingLine for Kanal {
     const NAME: &'static str = <Kanal as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = true;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        bounded(capacity)
-    }
 
     fn another<T: Message>(rx: &Receiver<T>) -> Option<Receiver<T>> {
         Some(rx.clone())
     }
 
     #[inline]
-    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
         rx.recv().ok()
+    }
+}
+
+impl BlockingPeer for Kanal {
+    const HAS_RENDEZVOUS: bool = true;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        bounded(capacity)
+    }
+}
+
+impl Unbounded for Kanal {
+    fn unbounded<T: Message>() -> (AsyncSender<T>, AsyncReceiver<T>) {
+        unbounded_async()
+    }
+}
+
+impl BlockingUnbounded for Kanal {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

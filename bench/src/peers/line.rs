@@ -66,13 +66,16 @@ pub(crate) trait Line: 'static {
     }
 }
 
-/// A line with a buffer, of which one can ask without waiting.
-pub(crate) trait Bounded: Line {
-    fn bounded<T: Message>(capacity: usize) -> (Self::Sender<T>, Self::Receiver<T>);
-
+/// A line of which one can ask without waiting.
+pub(crate) trait TryLine: Line {
     /// True: sent.
     fn try_send<T: Message>(tx: &mut Self::Sender<T>, value: T) -> bool;
     fn try_recv<T: Message>(rx: &mut Self::Receiver<T>) -> Option<T>;
+}
+
+/// A line with a buffer.
+pub(crate) trait Bounded: TryLine {
+    fn bounded<T: Message>(capacity: usize) -> (Self::Sender<T>, Self::Receiver<T>);
 }
 
 /// A line without one: a send ends when a receive has the value. It is not asked without waiting: futures-intrusive's
@@ -139,11 +142,7 @@ impl<P: Peer> Line for P {
     }
 }
 
-impl<P: Peer> Bounded for P {
-    fn bounded<T: Message>(capacity: usize) -> (P::Sender<T>, P::Receiver<T>) {
-        P::bounded(capacity)
-    }
-
+impl<P: Peer> TryLine for P {
     #[inline]
     fn try_send<T: Message>(tx: &mut P::Sender<T>, value: T) -> bool {
         P::try_send(tx, value)
@@ -152,6 +151,12 @@ impl<P: Peer> Bounded for P {
     #[inline]
     fn try_recv<T: Message>(rx: &mut P::Receiver<T>) -> Option<T> {
         P::try_recv(rx)
+    }
+}
+
+impl<P: Peer> Bounded for P {
+    fn bounded<T: Message>(capacity: usize) -> (P::Sender<T>, P::Receiver<T>) {
+        P::bounded(capacity)
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::future::Future;
 
-use loole::{bounded, Receiver, RecvError, SendError, Sender};
+use loole::{bounded, unbounded, Receiver, RecvError, SendError, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent,
+    Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct Loole;
@@ -61,29 +64,44 @@ impl Rendezvous for Loole {
     }
 }
 
-impl BlockingPeer for Loole {
+impl BlockingLine for Loole {
     const NAME: &'static str = <Loole as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = true;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        bounded(capacity)
-    }
 
     fn another<T: Message>(rx: &Receiver<T>) -> Option<Receiver<T>> {
         Some(rx.clone())
     }
 
     #[inline]
-    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
         rx.recv().ok()
+    }
+}
+
+impl BlockingPeer for Loole {
+    const HAS_RENDEZVOUS: bool = true;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        bounded(capacity)
+    }
+}
+
+impl Unbounded for Loole {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+}
+
+impl BlockingUnbounded for Loole {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

@@ -27,6 +27,7 @@ mod tests;
 mod thingbuf;
 mod tidegate;
 mod tokio;
+mod unbounded;
 mod until_cancelled;
 
 use std::future::Future;
@@ -36,13 +37,16 @@ use ::tokio::time::error::Elapsed;
 use ::tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::blocking::{each_blocking, BlockingPeer, BlockingVisitor};
+pub(crate) use self::blocking::{each_blocking, BlockingLine, BlockingPeer, BlockingVisitor};
 pub(crate) use self::line::{
-    each_bounded, each_rendezvous, Bounded, BoundedVisitor, Line, Rendezvous, RendezvousVisitor,
+    each_bounded, each_rendezvous, Bounded, BoundedVisitor, Line, Rendezvous, RendezvousVisitor, TryLine,
 };
 pub(crate) use self::message::{Message, Numbered, Payload};
 pub(crate) use self::own_timeout::{HasOwnTimeout, OwnTimeout};
 pub(crate) use self::reserve::{HasReserve, Reserving};
+pub(crate) use self::unbounded::{
+    each_blocking_unbounded, each_unbounded, BlockingUnbounded, BlockingUnboundedVisitor, Unbounded, UnboundedVisitor,
+};
 pub(crate) use self::until_cancelled::{Cancelled, UntilCancelled, UntilCancelledOwned};
 use self::{
     async_channel::AsyncChannel, asyncband::Asyncband, asyncband::AsyncbandMpsc, crossfire::Crossfire,

@@ -7,7 +7,7 @@ use postage::stream::Stream;
 use postage::{dispatch, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::{Bounded, Line, Message, Received, SendFailure, Sent};
+use super::{Bounded, Line, Message, Received, SendFailure, Sent, TryLine};
 
 #[derive(Debug)]
 pub(crate) struct Postage;
@@ -43,7 +43,9 @@ impl Bounded for Postage {
     fn bounded<T: Message>(capacity: usize) -> (mpsc::Sender<T>, mpsc::Receiver<T>) {
         mpsc::channel(capacity)
     }
+}
 
+impl TryLine for Postage {
     #[inline]
     fn try_send<T: Message>(tx: &mut mpsc::Sender<T>, value: T) -> bool {
         tx.try_send(value).is_ok()
@@ -89,7 +91,9 @@ impl Bounded for PostageDispatch {
     fn bounded<T: Message>(capacity: usize) -> (dispatch::Sender<T>, dispatch::Receiver<T>) {
         dispatch::channel(capacity)
     }
+}
 
+impl TryLine for PostageDispatch {
     #[inline]
     fn try_send<T: Message>(tx: &mut dispatch::Sender<T>, value: T) -> bool {
         tx.try_send(value).is_ok()

@@ -7,7 +7,7 @@ use thingbuf::mpsc::errors::Closed;
 use thingbuf::mpsc::{blocking, channel, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, Message, Peer, Received, SendFailure, Sent};
+use super::{BlockingLine, BlockingPeer, Message, Peer, Received, SendFailure, Sent};
 
 #[derive(Debug)]
 pub(crate) struct Thingbuf;
@@ -49,29 +49,32 @@ impl Peer for Thingbuf {
     }
 }
 
-impl BlockingPeer for Thingbuf {
+impl BlockingLine for Thingbuf {
     const NAME: &'static str = <Thingbuf as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = blocking::Sender<T>;
     type Receiver<T: Message> = blocking::Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (blocking::Sender<T>, blocking::Receiver<T>) {
-        blocking::channel(capacity)
-    }
 
     fn another<T: Message>(_: &blocking::Receiver<T>) -> Option<blocking::Receiver<T>> {
         None
     }
 
     #[inline]
-    fn send<T: Message>(tx: &blocking::Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut blocking::Sender<T>, value: T) -> bool {
         tx.send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut blocking::Receiver<T>) -> Option<T> {
         rx.recv()
+    }
+}
+
+impl BlockingPeer for Thingbuf {
+    const HAS_RENDEZVOUS: bool = false;
+
+    fn bounded<T: Message>(capacity: usize) -> (blocking::Sender<T>, blocking::Receiver<T>) {
+        blocking::channel(capacity)
     }
 }
 

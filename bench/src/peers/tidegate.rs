@@ -3,11 +3,14 @@
 use std::future::Future;
 use std::time::Duration;
 
-use tidegate_channel::{bounded, Operation, Receiver, RecvError, SendError, Sender};
+use tidegate_channel::{bounded, unbounded, Operation, Receiver, RecvError, SendError, Sender};
 use tidegate_wait::cancel::CancelToken;
 
 use super::until_cancelled::Until;
-use super::{BlockingPeer, Cancelled, Message, Peer, Received, RecvFailure, Rendezvous, SendFailure, Sent, Token};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, Cancelled, Message, Peer, Received, RecvFailure, Rendezvous,
+    SendFailure, Sent, Token, Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct Tidegate;
@@ -150,29 +153,44 @@ impl Rendezvous for Tidegate {
     }
 }
 
-impl BlockingPeer for Tidegate {
+impl BlockingLine for Tidegate {
     const NAME: &'static str = <Tidegate as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = true;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        bounded(capacity)
-    }
 
     fn another<T: Message>(rx: &Receiver<T>) -> Option<Receiver<T>> {
         Some(rx.clone())
     }
 
     #[inline]
-    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.send(value).wait().is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
         rx.recv().wait().ok()
+    }
+}
+
+impl BlockingPeer for Tidegate {
+    const HAS_RENDEZVOUS: bool = true;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        bounded(capacity)
+    }
+}
+
+impl Unbounded for Tidegate {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
+    }
+}
+
+impl BlockingUnbounded for Tidegate {
+    fn unbounded<T: Message>() -> (Sender<T>, Receiver<T>) {
+        unbounded()
     }
 }
 

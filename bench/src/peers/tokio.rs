@@ -1,13 +1,16 @@
 //! tokio's `mpsc`: one receiver, a semaphore in front.
 
-use std::future::Future;
+use std::future::{ready, Future};
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::{SendError, SendTimeoutError};
-use tokio::sync::mpsc::{channel, Permit, Receiver, Sender};
+use tokio::sync::mpsc::{channel, unbounded_channel, Permit, Receiver, Sender, UnboundedReceiver, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
-use super::{BlockingPeer, HasOwnTimeout, HasReserve, Message, Outcome, Peer, Received, SendFailure, Sent};
+use super::{
+    BlockingLine, BlockingPeer, BlockingUnbounded, HasOwnTimeout, HasReserve, Line, Message, Outcome, Peer, Received,
+    SendFailure, Sent, TryLine, Unbounded,
+};
 
 #[derive(Debug)]
 pub(crate) struct Tokio;
@@ -72,29 +75,107 @@ impl HasReserve for Tokio {
     }
 }
 
-impl BlockingPeer for Tokio {
+impl BlockingLine for Tokio {
     const NAME: &'static str = <Tokio as Peer>::NAME;
-    const HAS_RENDEZVOUS: bool = false;
 
     type Sender<T: Message> = Sender<T>;
     type Receiver<T: Message> = Receiver<T>;
-
-    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-        channel(capacity)
-    }
 
     fn another<T: Message>(_: &Receiver<T>) -> Option<Receiver<T>> {
         None
     }
 
     #[inline]
-    fn send<T: Message>(tx: &Sender<T>, value: T) -> bool {
+    fn send<T: Message>(tx: &mut Sender<T>, value: T) -> bool {
         tx.blocking_send(value).is_ok()
     }
 
     #[inline]
     fn recv<T: Message>(rx: &mut Receiver<T>) -> Option<T> {
         rx.blocking_recv()
+    }
+}
+
+impl BlockingPeer for Tokio {
+    const HAS_RENDEZVOUS: bool = false;
+
+    fn bounded<T: Message>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+        channel(capacity)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct TokioUnbounded;
+
+impl Line for TokioUnbounded {
+    const NAME: &'static str = <Tokio as Peer>::NAME;
+    const CRATE: &'static str = <Tokio as Peer>::CRATE;
+
+    type Sender<T: Message> = UnboundedSender<T>;
+    type Receiver<T: Message> = UnboundedReceiver<T>;
+    type Token = CancellationToken;
+
+    fn another_sender<T: Message>(tx: &UnboundedSender<T>) -> Option<UnboundedSender<T>> {
+        Some(tx.clone())
+    }
+
+    fn another<T: Message>(_: &UnboundedReceiver<T>) -> Option<UnboundedReceiver<T>> {
+        None
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &mut UnboundedSender<T>, value: T) -> impl Future<Output: Sent<T>> + Send {
+        ready(tx.send(value))
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut UnboundedReceiver<T>) -> impl Future<Output: Received<T>> + Send {
+        rx.recv()
+    }
+}
+
+impl TryLine for TokioUnbounded {
+    #[inline]
+    fn try_send<T: Message>(tx: &mut UnboundedSender<T>, value: T) -> bool {
+        tx.send(value).is_ok()
+    }
+
+    #[inline]
+    fn try_recv<T: Message>(rx: &mut UnboundedReceiver<T>) -> Option<T> {
+        rx.try_recv().ok()
+    }
+}
+
+impl Unbounded for TokioUnbounded {
+    fn unbounded<T: Message>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
+        unbounded_channel()
+    }
+}
+
+impl BlockingLine for TokioUnbounded {
+    const NAME: &'static str = <Tokio as Peer>::NAME;
+
+    type Sender<T: Message> = UnboundedSender<T>;
+    type Receiver<T: Message> = UnboundedReceiver<T>;
+
+    fn another<T: Message>(_: &UnboundedReceiver<T>) -> Option<UnboundedReceiver<T>> {
+        None
+    }
+
+    #[inline]
+    fn send<T: Message>(tx: &mut UnboundedSender<T>, value: T) -> bool {
+        tx.send(value).is_ok()
+    }
+
+    #[inline]
+    fn recv<T: Message>(rx: &mut UnboundedReceiver<T>) -> Option<T> {
+        rx.blocking_recv()
+    }
+}
+
+impl BlockingUnbounded for TokioUnbounded {
+    fn unbounded<T: Message>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
+        unbounded_channel()
     }
 }
 

@@ -11,12 +11,17 @@ pub(crate) fn load() -> Load {
         name: "throughput",
         shows: "time and processor time for each 8-byte message from busy senders to busy receivers (spsc: 1 to 1, mpsc: 4 \
                 to 1, mpmc: 4 to 4), as tasks on tokio's two workers or its current thread, and as plain threads that \
-                block.",
+                block; through buffers of three sizes and through unbounded channels.",
         hides: "latency; channels that are mostly idle; more cores. A peer that spins pays in the cpu column. Two \
                 workers are bimodal: look at the minimum too. A pattern is left out where a peer has one half of a \
                 kind: one receiver have tokio, crossfire-mpsc, tachyonix, thingbuf, postage, futures-channel, \
                 asyncband-mpsc and std-mpsc; crossfire-spsc has one sender too. futures-channel has a slot more for \
-                each sender beyond the first. On threads only those that block by themselves.",
+                each sender beyond the first. On threads only those that block by themselves. An unbounded channel never \
+                stops its senders: on one thread all have sent all before a receiver runs, on two workers they may run \
+                far ahead, and the channel grows up to 200,000 values. So its rows show how it grows rather than how it \
+                waits, and hold its allocations. tachyonix, thingbuf and postage have none; futures-intrusive's has a \
+                limit that nothing reaches; fibre-mpsc has one receiver too. Where a send is no future (tokio, \
+                crossfire, futures-channel, asyncband), it is called at once.",
         max_rounds: usize::MAX,
         cells,
     }
@@ -65,21 +70,22 @@ const PATTERNS: [Pattern; 3] = [SPSC, MPSC, MPMC];
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traffic {
     pub(super) pattern: Pattern,
-    pub(super) capacity: usize,
     /// A multiple of the senders.
     pub(super) messages: usize,
 }
 
 impl Traffic {
-    /// All patterns and capacities.
+    /// All patterns.
     fn all(messages: usize) -> impl Iterator<Item = Traffic> {
-        PATTERNS.into_iter().flat_map(move |pattern| {
-            CAPACITIES.into_iter().map(move |capacity| Traffic { pattern, capacity, messages })
-        })
+        PATTERNS.into_iter().map(move |pattern| Traffic { pattern, messages })
     }
 
-    pub(super) fn title(&self, place: &str) -> String {
-        format!("{} {place}, capacity {}", self.pattern.name, self.capacity)
+    pub(super) fn title(&self, place: &str, capacity: usize) -> String {
+        format!("{} {place}, capacity {capacity}", self.pattern.name)
+    }
+
+    pub(super) fn title_unbounded(&self, place: &str) -> String {
+        format!("{} {place}, unbounded", self.pattern.name)
     }
 
     /// What each sender sends.
@@ -133,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_lost_value_and_a_double_one_are_found() {
-        let traffic = Traffic { pattern: PATTERNS[0], capacity: 1, messages: 3 };
+        let traffic = Traffic { pattern: PATTERNS[0], messages: 3 };
         let lost = Tally { count: 2, sum: 3 };
         assert!(traffic.verify(&[lost]).is_err());
         let doubled = Tally { count: 3, sum: 4 };

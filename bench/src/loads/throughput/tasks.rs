@@ -3,13 +3,18 @@
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use super::{Halves, Tally, Traffic};
+use super::{Halves, Tally, Traffic, CAPACITIES};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
 use crate::loads::runtimes;
-use crate::peers::{self, Bounded, BoundedVisitor, Line, Numbered, Outcome, Received, Sent};
+use crate::peers::{
+    self, Bounded, BoundedVisitor, Line, Numbered, Outcome, Received, Sent, Unbounded, UnboundedVisitor,
+};
 
 pub(in crate::loads) type MakeRuntime = fn() -> Result<Runtime, Failure>;
+
+const PLACES: [(&str, MakeRuntime); 2] =
+    [("on two workers", runtimes::two_workers), ("on one thread", runtimes::current_thread)];
 
 struct Cells {
     cells: Vec<Cell>,
@@ -19,22 +24,31 @@ struct Cells {
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), messages: scale.pick(10_000, 200_000) };
     peers::each_bounded(&mut all);
+    peers::each_unbounded(&mut all);
     all.cells
 }
 
 impl BoundedVisitor for Cells {
     fn visit<P: Bounded>(&mut self) {
         let halves = Halves::of::<P>();
-        let places: [(&str, MakeRuntime); 2] =
-            [("on two workers", runtimes::two_workers), ("on one thread", runtimes::current_thread)];
-        for (place, runtime) in places {
-            for traffic in Traffic::all(self.messages) {
-                if !traffic.pattern.fits(&halves) {
-                    continue;
+        for (place, runtime) in PLACES {
+            for traffic in Traffic::all(self.messages).filter(|traffic| traffic.pattern.fits(&halves)) {
+                for capacity in CAPACITIES {
+                    let run = move || run::<P, u64>(traffic, runtime, || P::bounded(capacity));
+                    self.cells.push(Cell::new(traffic.title(place, capacity), P::NAME, run));
                 }
-                self.cells.push(Cell::new(traffic.title(place), P::NAME, move || {
-                    run::<P, u64>(traffic, runtime, P::bounded)
-                }));
+            }
+        }
+    }
+}
+
+impl UnboundedVisitor for Cells {
+    fn visit<P: Unbounded>(&mut self) {
+        let halves = Halves::of_line::<P>(P::unbounded());
+        for (place, runtime) in PLACES {
+            for traffic in Traffic::all(self.messages).filter(|traffic| traffic.pattern.fits(&halves)) {
+                let run = move || run::<P, u64>(traffic, runtime, P::unbounded);
+                self.cells.push(Cell::new(traffic.title_unbounded(place), P::NAME, run));
             }
         }
     }
@@ -44,11 +58,11 @@ impl BoundedVisitor for Cells {
 pub(in crate::loads) fn run<P: Line, T: Numbered>(
     traffic: Traffic,
     runtime: MakeRuntime,
-    halves: impl FnOnce(usize) -> (P::Sender<T>, P::Receiver<T>),
+    halves: impl FnOnce() -> (P::Sender<T>, P::Receiver<T>),
 ) -> Run {
     let runtime = runtime()?;
     let (lap, received) = runtime.block_on(async {
-        let (tx, rx) = halves(traffic.capacity);
+        let (tx, rx) = halves();
         let watch = Stopwatch::start();
         let receivers = spawn_receivers::<P, T>(traffic.pattern.receivers, rx)?;
         let mut senders = Vec::with_capacity(traffic.pattern.senders);

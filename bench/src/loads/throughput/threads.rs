@@ -2,14 +2,15 @@
 
 use std::thread::{self, ScopedJoinHandle};
 
-use super::{Tally, Traffic};
+use super::{Tally, Traffic, CAPACITIES, PATTERNS};
 use crate::harness::stopwatch::Stopwatch;
 use crate::harness::{Cell, Failure, Run, Scale};
-use crate::peers::{self, BlockingPeer, BlockingVisitor};
+use crate::peers::{self, BlockingLine, BlockingPeer, BlockingUnbounded, BlockingUnboundedVisitor, BlockingVisitor};
 
 pub(super) fn cells(scale: Scale) -> Vec<Cell> {
     let mut all = Cells { cells: Vec::new(), messages: scale.pick(10_000, 200_000) };
     peers::each_blocking(&mut all);
+    peers::each_blocking_unbounded(&mut all);
     all.cells
 }
 
@@ -22,20 +23,33 @@ impl BlockingVisitor for Cells {
     fn visit<P: BlockingPeer>(&mut self) {
         let (_tx, rx) = P::bounded::<u64>(1);
         let has_many_receivers = P::another(&rx).is_some();
-        // A hand-over between threads costs a hundred times what a buffered message does.
+        for pattern in PATTERNS.into_iter().filter(|pattern| pattern.receivers == 1 || has_many_receivers) {
+            for capacity in CAPACITIES {
+                // A hand-over between threads costs a hundred times what a buffered message does.
+                let messages = if capacity == 1 { self.messages / 10 } else { self.messages };
+                let traffic = Traffic { pattern, messages };
+                let run = move || run::<P>(traffic, P::bounded(capacity));
+                self.cells.push(Cell::new(traffic.title("on threads", capacity), P::NAME, run));
+            }
+        }
+    }
+}
+
+impl BlockingUnboundedVisitor for Cells {
+    fn visit<P: BlockingUnbounded>(&mut self) {
+        let (_tx, rx) = P::unbounded::<u64>();
+        let has_many_receivers = P::another(&rx).is_some();
         for traffic in Traffic::all(self.messages) {
-            let messages = if traffic.capacity == 1 { self.messages / 10 } else { self.messages };
-            let traffic = Traffic { messages, ..traffic };
             if traffic.pattern.receivers == 1 || has_many_receivers {
-                self.cells.push(Cell::new(traffic.title("on threads"), P::NAME, move || run::<P>(traffic)));
+                let run = move || run::<P>(traffic, P::unbounded());
+                self.cells.push(Cell::new(traffic.title_unbounded("on threads"), P::NAME, run));
             }
         }
     }
 }
 
 /// Sends all values through a channel between threads.
-pub(in crate::loads) fn run<P: BlockingPeer>(traffic: Traffic) -> Run {
-    let (tx, rx) = P::bounded::<u64>(traffic.capacity);
+pub(in crate::loads) fn run<P: BlockingLine>(traffic: Traffic, (tx, rx): (P::Sender<u64>, P::Receiver<u64>)) -> Run {
     let mut receivers = Vec::new();
     for _ in 1..traffic.pattern.receivers {
         receivers.push(P::another(&rx).ok_or_else(|| Failure::new("one receiver only"))?);
@@ -46,7 +60,7 @@ pub(in crate::loads) fn run<P: BlockingPeer>(traffic: Traffic) -> Run {
         let receivers: Vec<_> = receivers.into_iter().map(|rx| scope.spawn(move || receive::<P>(rx))).collect();
         let senders: Vec<_> = (0..traffic.pattern.senders)
             .map(|sender| (tx.clone(), traffic.share(sender)))
-            .map(|(tx, share)| scope.spawn(move || send::<P>(&tx, share)))
+            .map(|(tx, share)| scope.spawn(move || send::<P>(tx, share)))
             .collect();
         drop(tx);
         for sender in senders {
@@ -59,7 +73,7 @@ pub(in crate::loads) fn run<P: BlockingPeer>(traffic: Traffic) -> Run {
     Ok(vec![lap.each("a message", traffic.messages)])
 }
 
-fn receive<P: BlockingPeer>(mut rx: P::Receiver<u64>) -> Tally {
+fn receive<P: BlockingLine>(mut rx: P::Receiver<u64>) -> Tally {
     let mut tally = Tally::default();
     while let Some(value) = P::recv(&mut rx) {
         tally.add(value);
@@ -67,9 +81,9 @@ fn receive<P: BlockingPeer>(mut rx: P::Receiver<u64>) -> Tally {
     tally
 }
 
-fn send<P: BlockingPeer>(tx: &P::Sender<u64>, share: std::ops::Range<u64>) -> Result<(), Failure> {
+fn send<P: BlockingLine>(mut tx: P::Sender<u64>, share: std::ops::Range<u64>) -> Result<(), Failure> {
     for value in share {
-        if !P::send(tx, value) {
+        if !P::send(&mut tx, value) {
             return Err(Failure::new(format!("the value {value} was not sent")));
         }
     }
