@@ -257,6 +257,14 @@ impl Node {
         State::decode(self.links.prev.load(Ordering::Acquire))
     }
 
+    /// Has nothing happened to it yet? For the operation's own task, which alone leaves that state: cheaper than to ask for
+    /// the state, for an operation that never waits.
+    #[inline(always)]
+    pub(crate) fn is_init(&self) -> bool {
+        // Ordering: Relaxed; the task's own store, or one that the task has seen.
+        self.links.prev.load(Ordering::Relaxed).is_null()
+    }
+
     /// Is the node parked? For the holder of its owner's lock, under which the answer stands.
     #[inline(always)]
     pub fn is_waiting(&self) -> bool {

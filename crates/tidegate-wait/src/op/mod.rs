@@ -121,24 +121,24 @@ pub unsafe trait RawOperation: Future + Sized {
 #[doc(hidden)]
 #[inline(always)]
 pub unsafe fn poll<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<O::Output> {
-    // SAFETY: pinned; the state is read once (W3).
+    // SAFETY: pinned. Init is the task's own: who sees it decides by it; everything else is read once (W3).
     unsafe {
-        match (*O::head(this)).node.state() {
-            State::Init => {
-                if (*O::limits(this)).is_cancelled() {
-                    return O::conclude(this, State::Cancelled);
-                }
-                if !spend(cx) {
-                    return Poll::Pending;
-                }
-                match O::attempt(this) {
-                    Some(output) => Poll::Ready(output),
-                    None if O::Limits::DEPTH == 0 => wait_unlimited(this, cx),
-                    None => first_wait(this, cx),
-                }
-            }
-            State::Waiting => still_waiting(this, cx),
-            end => end_with(this, end),
+        if !(*O::head(this)).node.is_init() {
+            return match (*O::head(this)).node.state() {
+                State::Waiting => still_waiting(this, cx),
+                end => end_with(this, end),
+            };
+        }
+        if (*O::limits(this)).is_cancelled() {
+            return O::conclude(this, State::Cancelled);
+        }
+        if !spend(cx) {
+            return Poll::Pending;
+        }
+        match O::attempt(this) {
+            Some(output) => Poll::Ready(output),
+            None if O::Limits::DEPTH == 0 => wait_unlimited(this, cx),
+            None => first_wait(this, cx),
         }
     }
 }

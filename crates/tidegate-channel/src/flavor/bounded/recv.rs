@@ -179,14 +179,14 @@ impl<T> Handle<T> {
         // Ordering: Acquire; the head before the tail: if both are equal, the ring was empty at the first look.
         let head = self.core.head.0.load(Ordering::Acquire);
         if head & (TXW | STASH) == 0 {
-            if self.receive_fast(to) {
-                return Look::Ended;
-            }
             // Ordering: Acquire pairs with Release in `unlock`.
             let tail = self.core.tail.0.load(Ordering::Acquire);
             if position(tail) == head {
                 // Closed is decided under the lock: a send that claimed before the close counts as delivered.
                 return if tail & CLOSED == 0 { Look::Empty } else { Look::Lock };
+            }
+            if self.receive_fast(to) {
+                return Look::Ended;
             }
             if self.is_border(head) {
                 return Look::Lock;
@@ -195,7 +195,7 @@ impl<T> Handle<T> {
             if self.core.head.0.load(Ordering::Relaxed) != head {
                 *patience = Patience::new();
             }
-        } else if head & STASH != 0 || self.is_full_slot(head) || self.is_empty_ring(head) {
+        } else if head & STASH != 0 || self.core.ring.cap == 0 || self.is_full_slot(head) || self.is_empty_ring(head) {
             return Look::Lock;
         }
         patience.a_little();
