@@ -43,14 +43,14 @@ impl BlockingVisitor for Cells {
 }
 
 fn run<P: BlockingPeer>(messages: u32) -> Run {
-    let (tx, rx) = P::bounded::<u64>(CAPACITY);
+    let (mut tx, rx) = P::bounded::<u64>(CAPACITY);
     let begin = Instant::now();
     let watch = Stopwatch::start();
     let late = thread::scope(|scope| {
         let receiver = scope.spawn(move || receive::<P>(rx, begin));
         for turn in 1..=messages {
             thread::sleep((PACE * turn).saturating_sub(begin.elapsed()));
-            if !P::send(&tx, nanoseconds(begin.elapsed())) {
+            if !P::send(&mut tx, nanoseconds(begin.elapsed())) {
                 return Err(Failure::new("a message was not sent"));
             }
         }
