@@ -89,6 +89,16 @@ impl Patience {
         Patience(0)
     }
 
+    /// After a lost race for a word that nobody holds: 32 hints, twice as many each time, at most 256. Who lost leaves
+    /// the word's cache line to the winner for some operations, instead of taking it away at each; look at the word
+    /// afresh afterwards.
+    #[cold]
+    pub fn after_a_loss(&mut self) {
+        let hints = if cfg!(loom) { 1 } else { 32 << self.0.min(3) };
+        self.0 = self.0.saturating_add(1);
+        (0..hints).for_each(|_| spin_loop());
+    }
+
     /// Waits a little longer each time.
     #[inline]
     pub fn a_little(&mut self) {

@@ -47,7 +47,7 @@ impl Luck {
     pub(super) fn try_window(&self, look: impl FnOnce() -> bool) -> bool {
         // Ordering: Relaxed, as all here: nothing is read by what it says.
         let in_vain = self.0.load(Ordering::Relaxed);
-        let paid = (in_vain < VAIN || in_vain.is_multiple_of(VAIN)) && look();
+        let paid = (in_vain < VAIN || in_vain % VAIN == 0) && look();
         if !paid {
             self.0.store(in_vain.wrapping_add(1), Ordering::Relaxed);
         } else if in_vain != 0 {

@@ -6,7 +6,7 @@ use core::ptr;
 
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
-use tidegate_wait::shim::{spin_loop, Ordering};
+use tidegate_wait::shim::{Ordering, Patience};
 use tidegate_wait::wake_batch::contain;
 
 use super::block::{Block, Claimed};
@@ -20,6 +20,7 @@ impl<T> Handle<T> {
         let word = &self.core().head.0;
         // Ordering: Acquire pairs with Release in `cross`; makes the block of this head visible (U2).
         let mut head = word.load(Ordering::Acquire);
+        let mut patience = Patience::new();
         loop {
             if Self::turns_away(head) || !self.is_claimed(head) {
                 return false;
@@ -33,9 +34,9 @@ impl<T> Handle<T> {
                     unsafe { Claimed::new(block, head).take(to) };
                     return true;
                 }
-                Err(seen) => {
-                    head = seen;
-                    spin_loop();
+                Err(_) => {
+                    patience.after_a_loss();
+                    head = word.load(Ordering::Acquire);
                 }
             }
         }

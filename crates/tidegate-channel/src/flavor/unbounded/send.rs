@@ -4,7 +4,7 @@ use core::ptr;
 
 use tidegate_wait::op::Place;
 use tidegate_wait::owner::Owner;
-use tidegate_wait::shim::{spin_loop, Ordering};
+use tidegate_wait::shim::{Ordering, Patience};
 use tidegate_wait::waiter::Head;
 
 use super::block::{Block, Claimed};
@@ -53,6 +53,7 @@ impl<T> Handle<T> {
         let word = &self.core().tail.0;
         // Ordering: Acquire pairs with Release in `unlock`; makes the block of this tail visible (U2).
         let mut tail = word.load(Ordering::Acquire);
+        let mut patience = Patience::new();
         loop {
             if Self::turns_away(tail) {
                 return false;
@@ -66,9 +67,9 @@ impl<T> Handle<T> {
                     unsafe { Claimed::new(block, tail).fill(from) };
                     return true;
                 }
-                Err(seen) => {
-                    tail = seen;
-                    spin_loop();
+                Err(_) => {
+                    patience.after_a_loss();
+                    tail = word.load(Ordering::Acquire);
                 }
             }
         }
