@@ -3,7 +3,7 @@
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
@@ -112,10 +112,15 @@ unsafe impl<'a, T, L: Limits, H: Hold> RawOperation for Receiving<'a, T, L, H> {
 
     #[inline(always)]
     unsafe fn attempt(this: *mut Self) -> Option<Self::Output> {
-        // SAFETY: pinned, in state Init: links and waker are not in use, so the value may be laid over them.
+        // Not into the operation: a large value would be copied once more, on its way out.
+        let place = Place::new(MaybeUninit::<T>::uninit());
+        // SAFETY: the operation is alive and its task's; a received value is in its place and is taken once.
         unsafe {
-            match Self::channel(this).receive_fast(Self::place(this)) {
-                true => Self::outcome(this, Received::Value),
+            match Self::channel(this).receive_fast(&raw const place) {
+                true => {
+                    (*Self::head(this)).node.set_quiet(State::Spent);
+                    Some(Ok(place.with(|value| (*value).assume_init_read())))
+                }
                 false => None,
             }
         }

@@ -97,6 +97,9 @@ impl<T, L: Limits, W> Outbox<T, L, W> {
     #[inline(always)]
     pub fn with_word(head: Head, limits: L, word: W, value: MaybeUninit<T>) -> Self {
         const { Self::LAYOUT };
+        if size_of::<T>() > 2 * size_of::<usize>() {
+            head.node.part();
+        }
         Outbox { limits, head, word, value: UnsafeCell::new(value), _pinned: PhantomPinned }
     }
 

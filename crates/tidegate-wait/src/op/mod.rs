@@ -124,10 +124,11 @@ pub unsafe fn poll<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<
     // SAFETY: pinned. Init is the task's own: who sees it decides by it; everything else is read once (W3).
     unsafe {
         if !(*O::head(this)).node.is_init() {
-            return match (*O::head(this)).node.state() {
+            let end = match (*O::head(this)).node.state() {
                 State::Waiting => still_waiting(this, cx),
-                end => end_with(this, end),
+                end => Some(end),
             };
+            return end.map_or(Poll::Pending, |end| end_with(this, end));
         }
         if (*O::limits(this)).is_cancelled() {
             return O::conclude(this, State::Cancelled);
@@ -187,7 +188,11 @@ unsafe fn first_wait<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Pol
         if let Some(output) = O::park(this, cx.waker()) {
             return Poll::Ready(output);
         }
-        arm(this)
+        match arm_parked(this) {
+            None => Poll::Pending,
+            // A token that is cancelled by now.
+            Some(end) => end_with(this, end),
+        }
     }
 }
 
@@ -200,17 +205,6 @@ pub(crate) unsafe fn arm_parked<O: RawOperation>(this: *mut O) -> Option<State> 
     unsafe {
         report_park::<O>(this, true);
         arm_or_end(this)
-    }
-}
-
-/// Arms the limits of a parked operation. A token that is cancelled by now ends the wait here.
-unsafe fn arm<O: RawOperation>(this: *mut O) -> Poll<O::Output> {
-    // SAFETY: pinned and parked by its own task.
-    unsafe {
-        match arm_parked(this) {
-            None => Poll::Pending,
-            Some(end) => end_with(this, end),
-        }
     }
 }
 
@@ -254,20 +248,19 @@ unsafe fn report_park<O: RawOperation>(this: *mut O, is_new: bool) {
 #[inline(always)]
 unsafe fn report_park<O: RawOperation>(_: *mut O, _: bool) {}
 
+/// A poll of a parked operation. `Some`: how the wait has ended; the state stays. (Not the result: it would have to be in
+/// memory in every poll, and a large one be copied once more.)
 #[inline(never)]
-unsafe fn still_waiting<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<O::Output> {
+unsafe fn still_waiting<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Option<State> {
     // SAFETY: pinned and parked by its own task.
     unsafe {
         let head = O::head(this);
         match Head::refresh(head, cx.waker()) {
             Refreshed::Waiting => {
                 report_park::<O>(this, false);
-                Poll::Pending
+                None
             }
-            Refreshed::Ended => {
-                let end = (*head).node.state();
-                end_with(this, end)
-            }
+            Refreshed::Ended => Some((*head).node.state()),
             Refreshed::Roused => rearm(this, cx),
         }
     }
@@ -276,7 +269,7 @@ unsafe fn still_waiting<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> 
 /// The wheel of a timer has died. Takes all limits out, then arms them again, with the deadlines they have; a sleep
 /// starts over on another wheel.
 #[cold]
-unsafe fn rearm<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<O::Output> {
+unsafe fn rearm<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Option<State> {
     // SAFETY: pinned and parked by its own task.
     unsafe {
         O::Limits::disarm(O::limits(this), (*O::head(this)).owner());
@@ -284,14 +277,14 @@ unsafe fn rearm<O: RawOperation>(this: *mut O, cx: &mut Context<'_>) -> Poll<O::
             return match end_own_wait(this, State::Spent) {
                 State::Spent => {
                     O::restart(this, cx.waker());
-                    arm(this)
+                    arm_parked(this)
                 }
-                end => end_with(this, end),
+                end => Some(end),
             };
         }
         match (*O::head(this)).node.state() {
-            State::Waiting => arm(this),
-            end => end_with(this, end),
+            State::Waiting => arm_parked(this),
+            end => Some(end),
         }
     }
 }
