@@ -181,8 +181,8 @@ impl Builder {
     ///
     /// # Errors
     /// [`BuildError::NoThreads`], [`BuildError::TooManyThreads`], [`BuildError::NoBlockingThreads`]: what was asked for makes
-    /// no sense. [`BuildError::TooManyWheels`]: 511 wheels are alive; each thread of a runtime has one, and each manual
-    /// clock. [`BuildError::NoThread`]: the system does not start so many.
+    /// no sense. [`BuildError::TooManyWheels`]: 511 wheels are alive; each thread of a runtime has one, each manual
+    /// clock, and all other threads share 16 at most. [`BuildError::NoThread`]: the system does not start so many.
     pub fn build(self) -> Result<Runtime, BuildError> {
         match self.threads {
             0 => Err(BuildError::NoThreads),

@@ -94,7 +94,8 @@ impl Runtime {
     /// A runtime as the builder makes it without being told anything.
     ///
     /// # Errors
-    /// [`BuildError::TooManyWheels`]: 511 runtimes and manual clocks are alive.
+    /// [`BuildError::TooManyWheels`]: 511 timer wheels are alive: each runtime and manual clock has one,
+    /// and all other threads share 16 at most.
     pub fn new() -> Result<Runtime, BuildError> {
         Builder::new().build()
     }

@@ -3,6 +3,7 @@
 mod cascade;
 mod punctual;
 mod resident_timers;
+mod together;
 mod worker;
 
 use std::future::Future;
@@ -14,14 +15,15 @@ pub(crate) fn load() -> Load {
     Load {
         name: "timers",
         shows: "resident: inserting a million sleeps with given deadlines over an hour (made and polled once) and dropping \
-                them, in random order and in the order of insertion; one more beside 100,000. cascade: how late a 1 ms \
-                timer is while a million others, all within a quarter of a second, come near and are dropped before \
-                they fire; and how long one turn of the wheel takes that moves such timers (by so much they can hold up \
-                another one, if the last of them is moved before their slot begins), with neighbours in the slot \
-                anywhere in memory or side by side. punctual: 32,768 sleeps of 100 ms: how late their wakers were \
-                called, and their tasks polled. Ours fires on its driver thread; `+worker_wheel`: on a wheel that the \
-                sleeps' own thread turns, as a worker of a runtime of ours will; tasks are polled there by a minimal \
-                loop, which is no runtime; `+own_runtime`: on our runtime.",
+                them, in random order and in the order of insertion; one more beside 100,000. 2 threads at once: each \
+                sets a timer and drops it, again and again; on a lock that both must take they wait for each other. \
+                cascade: how late a 1 ms timer is while a million others, all within a quarter of a second, come near \
+                and are dropped before they fire; and how long one turn of the wheel takes that moves such timers (by \
+                so much they can hold up another one, if the last of them is moved before their slot begins), with \
+                neighbours in the slot anywhere in memory or side by side. punctual: 32,768 sleeps of 100 ms: how \
+                late their wakers were called, and their tasks polled. Ours fires on its driver thread; \
+                `+worker_wheel`: on a wheel that the sleeps' own thread turns, as a worker of a runtime of ours will; \
+                tasks are polled there by a minimal loop, which is no runtime; `+own_runtime`: on our runtime.",
         hides: "the clock read of a relative sleep; timers that move between threads; what else a task costs; a turn \
                 that fires.",
         max_rounds: 5,
@@ -31,6 +33,7 @@ pub(crate) fn load() -> Load {
 
 fn cells(scale: Scale) -> Vec<Cell> {
     let mut cells = resident_timers::cells(scale);
+    cells.extend(together::cells(scale));
     cells.extend(cascade::cells(scale));
     cells.extend(punctual::cells(scale));
     cells

@@ -1,7 +1,11 @@
-//! The thread that turns the wheel of everybody who has no runtime of ours.
+//! The thread that turns the wheels of everybody who has no runtime of ours.
 //!
 //! It starts with the first timer, sleeps while nothing is armed, and never ends. A forked child has no such thread:
 //! timers armed there do not fire.
+//!
+//! It has a wheel for each processor, up to [`MOST`], which it turns in rotation; a thread arms on one of them, the same
+//! each time. On a single wheel all threads of a foreign runtime would meet at one lock, twice for each limit that they
+//! arm and take back.
 //!
 //! # Debts
 //! It also lets in those behind whom a timer of any wheel has taken out of a line, if they are many (O4 in
@@ -9,6 +13,7 @@
 //! thread does not do so itself: it has timers of its own; a task of it may compute for long, or block, and it stops when
 //! `block_on` returns; all that while others would sleep beside room.
 
+use core::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
@@ -17,6 +22,9 @@ use std::time::Duration;
 use super::{Next, Turner, Wheel};
 use crate::debt::{Debts, Left, Owing};
 use crate::shim::Ordering;
+
+/// The most wheels, of which a process has 511.
+const MOST: usize = 16;
 
 static DEBTS: Mutex<Debts> = Mutex::new(Debts::new());
 
@@ -41,21 +49,43 @@ impl Turner for Driver {
     }
 }
 
-/// The process's wheel; starts its thread at the first call.
+std::thread_local! {
+    /// This thread's wheel, once it has armed a timer.
+    static MINE: Cell<Option<&'static Wheel>> = const { Cell::new(None) };
+}
+
+/// The wheel of the process on which this thread arms; starts the driver at the first call.
 ///
 /// # Panics
 /// When the system refuses the thread: then no timer could ever fire.
 #[inline]
 pub(crate) fn wheel() -> &'static Wheel {
-    static WHEEL: OnceLock<Wheel> = OnceLock::new();
-    WHEEL.get_or_init(start)
+    MINE.with(Cell::get).unwrap_or_else(choose)
+}
+
+/// Threads take the wheels in turn.
+#[cold]
+fn choose() -> &'static Wheel {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let wheels = wheels();
+    // Ordering: Relaxed; only a number.
+    let wheel = &wheels[TURN.fetch_add(1, Ordering::Relaxed) % wheels.len()];
+    MINE.with(|mine| mine.set(Some(wheel)));
+    wheel
+}
+
+/// All wheels of the driver, at least one.
+fn wheels() -> &'static [Wheel] {
+    static WHEELS: OnceLock<Vec<Wheel>> = OnceLock::new();
+    WHEELS.get_or_init(start)
 }
 
 #[cold]
-fn start() -> Wheel {
+fn start() -> Vec<Wheel> {
     let driver = Arc::new(Driver { thread: OnceLock::new(), notified: AtomicBool::new(false) });
-    let wheel =
-        Wheel::register(driver.clone()).expect("511 timer wheels are alive: none is left for the driver thread");
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let wheels: Vec<Wheel> = (0..processors.min(MOST)).map_while(|_| Wheel::register(driver.clone())).collect();
+    assert!(!wheels.is_empty(), "511 timer wheels are alive: none is left for the driver thread");
     let thread = std::thread::Builder::new()
         .name("tidegate-timer".into())
         .spawn({
@@ -66,7 +96,7 @@ fn start() -> Wheel {
     // `earlier` may come before this; then the flag is set and the first turn finds the entry without an unpark.
     let _ = driver.thread.set(thread.thread().clone());
     thread.thread().unpark();
-    wheel
+    wheels
 }
 
 fn debts() -> MutexGuard<'static, Debts> {
@@ -122,22 +152,32 @@ fn pay() -> bool {
 }
 
 fn run(driver: &Driver) -> ! {
-    let wheel = wheel();
+    let wheels = wheels();
     loop {
-        // Ordering: Acquire pairs with Release in `earlier`. Cleared before the turn: what is armed after it sets it again.
+        // Ordering: Acquire pairs with Release in `earlier`. Cleared before the turns: what is armed after one sets it again.
         driver.notified.swap(false, Ordering::Acquire);
-        match settling(|| wheel.turn()) {
+        match settling(|| turn_all(wheels)) {
             _ if pay() => {}
             Next::More => {}
             Next::Idle => park(driver, None),
             Next::At(at) => {
-                let left = at.saturating_sub(wheel.now_ns());
+                let left = at.saturating_sub(wheels[0].now_ns());
                 if left > 0 {
                     park(driver, Some(Duration::from_nanos(left)));
                 }
             }
         }
     }
+}
+
+/// One turn of each wheel, and what is left to do on the first of them that has something. They have one clock.
+fn turn_all(wheels: &[Wheel]) -> Next {
+    let earlier = |one, other| match (one, other) {
+        (Next::More, _) | (_, Next::More) => Next::More,
+        (Next::At(one), Next::At(other)) => Next::At(one.min(other)),
+        (at @ Next::At(_), Next::Idle) | (Next::Idle, at) => at,
+    };
+    wheels.iter().map(Wheel::turn).fold(Next::Idle, earlier)
 }
 
 fn park(driver: &Driver, limit: Option<Duration>) {
