@@ -15,7 +15,7 @@ pub(crate) fn load() -> Load {
             "time and processor time for each message of 8, 64, 256 and 1,024 bytes through a channel of capacity 64: \
                 one thread where nothing waits (send and receive awaited in turn), and tasks on two workers that are \
                 always busy (spsc, mpmc); also 256 bytes (spsc, mpsc) and 1,024 bytes (mpmc) through an unbounded channel \
-                on two workers. Each value carries a number, and all must come.",
+                on two workers. Each value carries a number, and all must come; each counts as read to its last byte.",
         hides: "values on the heap, of which only a pointer moves; what a parked send of that size keeps (`sizes`). \
                 mpmc is left out where a peer has one receiver. thingbuf also resets its slot after each receive. \
                 An unbounded channel never stops its senders and may come to hold all 100,000 values, 100 MB of 1,024 \
