@@ -38,7 +38,7 @@ const VAIN: u32 = 16;
 pub(super) struct Luck(AtomicU32);
 
 impl Luck {
-    pub(super) const fn new() -> Luck {
+    pub(super) fn new() -> Luck {
         Luck(AtomicU32::new(0))
     }
 
