@@ -21,10 +21,12 @@
 //! 2. *Turns*: the processor is offered to the system's other threads, and the state looked at after each. Two threads of
 //!    which each sleeps until the other wakes it stay so, as a wake takes longer than anything they do in between;
 //!    turns bridge it. They pay only while answers come quickly, so the parker keeps score: answered turns allow
-//!    [`TURNS`] the next time, turns in vain a quarter of what they were, down to none; from then on one wait in
-//!    [`TRIES`] tries them again. On a channel on which little happens they cost less than a microsecond a message.
+//!    [`TURNS`] the next time, turns in vain a quarter of what they were, down to none; after
+//!    [`TRIES`] waits without any they are tried again. On a channel on which little happens they cost less than a microsecond a message.
 //!
-//! A wait with a limit takes no turns: on a crowded machine a turn may last longer than the limit.
+//! [`Parker::park_timeout`] takes no turns: on a crowded machine a turn may last longer than its limit. An operation with a
+//! limit that blocks its thread does: who ends it is the timer's thread, and it looks after every turn, so on a crowded
+//! machine it may be late by a round of the system's scheduler.
 //!
 //! Test: `tests/loom_parker.rs`; bench: `throughput`, `oversubscribed`, `idle`.
 
@@ -252,12 +254,41 @@ std::thread_local! {
     static CURRENT: Cell<Option<Parker>> = const { core::cell::Cell::new(None) };
 }
 
+std::thread_local! {
+    /// The blocking waits that this thread is in: more than one, if a waker blocks.
+    static WAITS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Is this thread in a blocking wait, with nothing to do but what it waits for?
+#[must_use]
+pub fn is_blocking() -> bool {
+    WAITS.get() != 0
+}
+
+/// A blocking wait of this thread.
+struct Blocking;
+
+impl Blocking {
+    fn begin() -> Blocking {
+        WAITS.set(WAITS.get() + 1);
+        Blocking
+    }
+}
+
+impl Drop for Blocking {
+    fn drop(&mut self) {
+        WAITS.set(WAITS.get() - 1);
+    }
+}
+
 /// Lends the thread's parker to `f`. A wait inside a wait (a waker that blocks) gets one of its own.
 pub(crate) fn with_current<R>(f: impl FnOnce(&Parker) -> R) -> R {
     // Loom's objects must not outlive an execution, so nothing is kept there.
     let kept = if cfg!(loom) { None } else { CURRENT.try_with(Cell::take).ok().flatten() };
     let parker = kept.unwrap_or_default();
+    let blocking = Blocking::begin();
     let result = f(&parker);
+    drop(blocking);
     // A token that came too late for the operation would only cost the next one a spurious poll.
     if !cfg!(loom) {
         let _ = CURRENT.try_with(|current| current.set(Some(parker)));

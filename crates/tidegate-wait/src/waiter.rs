@@ -40,6 +40,7 @@
 //!   terminal store (Release) is the last touch: right after it the task may free the memory.
 //! - **W3** The task reads the word once a poll (Acquire) and matches exhaustively. Read twice, a delivery between the
 //!   reads is seen half: the first read says "waiting", the second "done", and the payload is freed by both paths.
+//!   (`is_init` asks for nothing of the sort: only the task leaves Init.)
 //! - **W4** `waker` is initialized exactly while Waiting.
 //!
 //! A cancellation is one of the terminal moves: O(1), wherever the node stands.
@@ -254,6 +255,7 @@ impl Node {
     /// it: with a gap of unwritten bytes in front of it, compilers copy a large payload along with the gap, once more.
     #[inline(always)]
     pub(crate) fn part(&self) {
+        const { assert!(size_of::<Option<Waker>>() == 2 * size_of::<usize>()) };
         // SAFETY: the place has room for a waker, which is two words; unwritten as before, to whoever asks for a waker.
         self.waker.with_mut(|waker| unsafe { waker.cast::<[usize; 2]>().cast::<usize>().add(1).write(0) });
     }

@@ -87,7 +87,8 @@ pub unsafe trait RawOperation: Future + Sized {
     /// Exchanges the limits of an operation that has not been polled.
     fn map_limits<M: Limits>(self, f: impl FnOnce(Self::Limits) -> M) -> Self::With<M>;
 
-    /// The short way: done at once, or `None`.
+    /// The short way: done at once, or `None`. Also before the first poll: who builds a part of the operation there keeps it
+    /// in another state until then.
     ///
     /// # Safety
     /// Pinned, in state Init, as all below unless they say otherwise.

@@ -61,8 +61,8 @@ pub enum Next {
 
 /// Somebody who turns a wheel and sleeps in between: the driver thread, or a runtime's worker.
 ///
-/// Wakers run on the thread that turns. One that blocks holds up every timer of that wheel; one that blocks on a timer of
-/// the same wheel waits for ever.
+/// Wakers run on the thread that turns. One that blocks holds up every timer that this thread turns; one that blocks on
+/// such a timer waits for ever.
 pub trait Turner: Send + Sync {
     /// A timer was armed that is due before the turner planned to look: it should turn the wheel, soon. Called outside
     /// all locks, from any thread; must not block or panic.

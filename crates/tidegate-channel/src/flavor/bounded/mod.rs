@@ -18,7 +18,7 @@
 //! - **I3** RXW and TXW are both set only while the ring is empty and every slot is promised ([`permit`]).
 //! - **I4** LOCK, RXW, CLOSED or PERMIT freezes `tail` against fast senders, TXW or STASH freezes `head` against fast
 //!   receivers. Only the lock holder writes a frozen word, by plain stores; setting a flag on an unfrozen head, and
-//!   clearing TXW at close, are read-modify-writes.
+//!   clearing TXW at close, are read-modify-writes. Without slots (a rendezvous) no fast path writes: both are frozen always.
 //! - **I5** STASH ⇔ the stash is not empty; then nobody is parked to receive. (In a weighted channel: stash or store, A2.)
 //! - **I6** LOCK is never held across a wait. In-flight slots are awaited before locking, then looked at again.
 //! - **I7** Under LOCK a publish is: tail first (with LOCK), then payload, stamp, head, unlock. Any other order lets a
@@ -82,7 +82,7 @@ use crate::error::CapacityError;
 use crate::flavor::unbounded::Blocks;
 use crate::flavor::weighted::Account;
 use overflow::Overflow;
-use words::{position, Ring, CLOSED, MAX_CAPACITY, NO_SLOT, PERMIT, STASH, TXW};
+use words::{position, Ring, CLOSED, MAX_CAPACITY, NO_SLOT, PERMIT, POSITION, STASH, TXW};
 
 /// A slot: `stamp` says whose turn it is; the value belongs to whoever claimed the position that the stamp admits.
 #[repr(C)]
@@ -359,7 +359,7 @@ impl<T> Handle<T> {
             if position(self.core.tail.0.load(Ordering::Acquire)) == position(tail) {
                 let (distance, cap) = (self.core.ring.distance(head, tail), self.core.ring.cap);
                 if cfg!(any(loom, debug_assertions)) {
-                    assert!(distance <= cap.saturating_add(1) && distance < PERMIT, "I7: head has passed tail");
+                    assert!(distance <= cap.saturating_add(1) && distance <= POSITION, "I7: head has passed tail");
                 }
                 // A slow receive advances the tail before the head: clamp.
                 return (distance.min(cap) as usize, head);

@@ -209,7 +209,7 @@ impl<T> Handle<T> {
         self.stamp(head).load(Ordering::Acquire) == self.core.ring.full(position(head))
     }
 
-    /// Does no position lie between this head and the tail? With TXW: a rendezvous, or every slot is promised.
+    /// Does no position lie between this head and the tail? With TXW: every slot is promised.
     #[cold]
     fn is_empty_ring(self, head: u64) -> bool {
         // Ordering: Acquire pairs with Release in `unlock`.
@@ -230,7 +230,7 @@ impl<T> Handle<T> {
     #[inline(always)]
     unsafe fn receive_locked(self, to: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
         let core = &self.core;
-        let tail = core.lock();
+        let tail = if park.is_some() { core.lock_to_park() } else { core.lock() };
         // Ordering: Acquire. Under the lock, for STASH and position: a stash can come and go without the tail moving.
         let head = core.head.0.load(Ordering::Acquire);
         if head & STASH != 0 {

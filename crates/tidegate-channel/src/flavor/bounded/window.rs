@@ -6,17 +6,9 @@
 //! is not running, and the cost was one look.
 //!
 //! Where both sides share a processor no look ever pays, so the channel keeps score: after [`VAIN`] windows in vain
-//! only one in [`VAIN`] is opened, until one pays.
+//! only one in 17 is opened, until one pays. (An odd number: both sides, and tasks in turn, come to it.)
 
-use tidegate_wait::shim::{spin_loop, AtomicU32, Ordering};
-
-#[cfg(all(feature = "std", not(loom), not(miri)))]
-use tidegate_wait::parker::unit;
-
-#[cfg(not(all(feature = "std", not(loom), not(miri))))]
-fn unit() -> u32 {
-    1
-}
+use tidegate_wait::shim::{spin_loop, unit, AtomicU32, Ordering};
 
 /// Is there another processor for the other side to run on?
 pub(super) fn pays() -> bool {
@@ -47,7 +39,7 @@ impl Luck {
     pub(super) fn try_window(&self, look: impl FnOnce() -> bool) -> bool {
         // Ordering: Relaxed, as all here: nothing is read by what it says.
         let in_vain = self.0.load(Ordering::Relaxed);
-        let paid = (in_vain < VAIN || in_vain % VAIN == 0) && look();
+        let paid = (in_vain < VAIN || in_vain % (VAIN + 1) == 0) && look();
         if !paid {
             self.0.store(in_vain.wrapping_add(1), Ordering::Relaxed);
         } else if in_vain != 0 {
@@ -107,7 +99,7 @@ mod tests {
             opened
         };
         assert!((0..VAIN).all(|_| opened(false)), "each, at first");
-        let rare: Vec<bool> = (0..2 * VAIN).map(|_| opened(false)).collect();
+        let rare: Vec<bool> = (0..2 * (VAIN + 1)).map(|_| opened(false)).collect();
         assert_eq!(rare.iter().filter(|opened| **opened).count(), 2);
         while !opened(true) {}
         assert!((0..VAIN).all(|_| opened(false)), "each again");

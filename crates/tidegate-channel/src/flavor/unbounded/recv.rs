@@ -27,8 +27,9 @@ impl<T> Handle<T> {
             }
             // Ordering: Relaxed; not older than the head, by its Acquire, nor newer if the CAS succeeds (U2).
             let block = self.blocks.head.load(Ordering::Relaxed);
-            // Ordering: AcqRel; Acquire as above, Release for U2 and for looks at the head. On failure as above.
-            match word.compare_exchange_weak(head, head + 1, Ordering::AcqRel, Ordering::Acquire) {
+            // Ordering: AcqRel; Acquire as above, Release for U2 and for looks at the head. On failure Relaxed: it is read
+            // afresh. (Not the weak one, which some processors fail for nothing: a loss costs a pause.)
+            match word.compare_exchange(head, head + 1, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
                     // SAFETY: the position is claimed: no flag was set; before, a sender had claimed it.
                     unsafe { Claimed::new(block, head).take(to) };

@@ -60,8 +60,9 @@ impl<T> Handle<T> {
             }
             // Ordering: Relaxed; not older than the tail, by its Acquire, nor newer if the CAS succeeds (U2).
             let block = self.blocks.tail.load(Ordering::Relaxed);
-            // Ordering: AcqRel; Acquire as above, Release for U2 and for looks at the tail. On failure as above.
-            match word.compare_exchange_weak(tail, tail + 1, Ordering::AcqRel, Ordering::Acquire) {
+            // Ordering: AcqRel; Acquire as above, Release for U2 and for looks at the tail. On failure Relaxed: it is read
+            // afresh. (Not the weak one, which some processors fail for nothing: a loss costs a pause.)
+            match word.compare_exchange(tail, tail + 1, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => {
                     // SAFETY: the position is claimed: no flag was set.
                     unsafe { Claimed::new(block, tail).fill(from) };
