@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::future::{poll_fn, Future};
+use std::hint::black_box;
 use std::mem::size_of_val;
 use std::pin::pin;
 use std::process::ExitCode;
@@ -21,13 +22,14 @@ use tidegate_wait::Operation;
 /// What it is called, and what does it so many times.
 type Case = (&'static str, fn(u64));
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 11] = [
     ("try_send+try_recv", ready),
     ("send+recv", |times| through(times, |tx, value| tx.send(value), Receiver::recv)),
     ("send+recv+timeout", |times| {
         through(times, |tx, value| tx.send(value).timeout(HOUR), |rx| rx.recv().timeout(HOUR))
     }),
     ("send+recv+token", with_a_token),
+    ("send+recv-64-bytes", large),
     ("send+recv-blocking", blocking),
     ("recv-parks+send", hand_over),
     ("park+drop-send", park_and_drop),
@@ -91,6 +93,18 @@ impl<T, E> Fine<T> for Result<T, E> {
 fn with_a_token(times: u64) {
     let token: &CancelToken = Box::leak(Box::new(CancelToken::new()));
     through(times, |tx, value| tx.send(value).cancel_on(token), |rx| rx.recv().cancel_on(token));
+}
+
+/// A value that takes some instructions to copy, all of which is looked at.
+fn large(times: u64) {
+    let (tx, rx) = bounded::<[u64; 8]>(64);
+    let mut cx = Context::from_waker(Waker::noop());
+    for value in 0..times {
+        let sent = pin!(tx.send(black_box([value; 8]))).poll(&mut cx);
+        assert!(sent.is_ready());
+        let received = pin!(rx.recv()).poll(&mut cx);
+        assert_eq!(received.map(|value| value.ok().map(|value| black_box(&value)[7])), Poll::Ready(Some(value)));
+    }
 }
 
 fn blocking(times: u64) {

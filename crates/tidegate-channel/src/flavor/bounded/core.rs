@@ -293,20 +293,22 @@ impl Core {
         }
     }
 
-    /// `lock`, for an operation that parks if it must. A task that finds the lock taken lets the other side go on alone for a
-    /// while, so that the channel's lines stay with one processor for many steps instead of one.
+    /// `lock`, for a whole send or receive; `parks`: if it must, it parks. A task that finds the lock taken lets the other
+    /// side go on alone for a while, so that the channel's lines stay with one processor for many steps instead of one.
     #[inline(always)]
-    pub(super) fn lock_to_park(&self) -> u64 {
+    pub(super) fn lock_for(&self, parks: bool) -> u64 {
         match self.try_lock() {
             Some(tail) => tail,
-            None => self.lock_after_pauses(),
+            None => self.lock_after_pauses(parks),
         }
     }
 
     #[cold]
-    fn lock_after_pauses(&self) -> u64 {
+    #[inline(never)]
+    fn lock_after_pauses(&self, parks: bool) -> u64 {
+        let pauses = if parks && Self::may_pause() { PAUSES } else { 0 };
         let mut pause = Patience::new();
-        for _ in 0..if Self::may_pause() { PAUSES } else { 0 } {
+        for _ in 0..pauses {
             pause.after_a_loss();
             if let Some(tail) = self.try_lock() {
                 return tail;

@@ -230,7 +230,7 @@ impl<T> Handle<T> {
     #[inline(always)]
     unsafe fn receive_locked(self, to: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
         let core = &self.core;
-        let tail = if park.is_some() { core.lock_to_park() } else { core.lock() };
+        let tail = core.lock_for(park.is_some());
         // Ordering: Acquire. Under the lock, for STASH and position: a stash can come and go without the tail moving.
         let head = core.head.0.load(Ordering::Acquire);
         if head & STASH != 0 {

@@ -179,7 +179,7 @@ impl<T> Handle<T> {
     #[inline(always)]
     unsafe fn send_locked(self, from: *const Place<T>, park: Option<*const Head>, waker: &mut Option<Waker>) -> Hold {
         let core = &self.core;
-        let tail = if park.is_some() { core.lock_to_park() } else { core.lock() };
+        let tail = core.lock_for(park.is_some());
         if tail & CLOSED != 0 {
             core.unlock(tail);
             return Hold::Ended(Sent::Closed);
