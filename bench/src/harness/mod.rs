@@ -11,6 +11,7 @@ pub(crate) mod report;
 pub(crate) mod rounds;
 pub(crate) mod statistics;
 pub(crate) mod stopwatch;
+mod watchdog;
 
 use std::fmt;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::gate::{Gate, Machine};
+use super::watchdog::watched;
 use super::{Cell, Curve, Failure, Load, Metric, Unit};
 
 /// All rounds of one case.
@@ -75,10 +76,8 @@ pub(crate) fn run_case(
 ) -> Result<CaseResult, FailedRun> {
     let mut measured = |cell: &Cell| {
         step(cell);
-        (cell.run)().map_err(|failure| {
-            let place = format!("{}/{}, {}", load.name, cell.peer, cell.case);
-            FailedRun { place, failure }
-        })
+        let place = || format!("{}/{}, {}", load.name, cell.peer, cell.case);
+        watched(place, || (cell.run)()).map_err(|failure| FailedRun { place: place(), failure })
     };
     let mut is_exact = true;
     for cell in cells {

@@ -49,11 +49,11 @@ pub(crate) use self::unbounded::{
 };
 pub(crate) use self::until_cancelled::{Cancelled, UntilCancelled, UntilCancelledOwned};
 use self::{
-    async_channel::AsyncChannel, asyncband::Asyncband, asyncband::AsyncbandMpsc, crossfire::Crossfire,
-    crossfire::CrossfireMpsc, fibre::Fibre, flume::Flume, futures_intrusive::FuturesIntrusive, loole::Loole,
-    tachyonix::Tachyonix, thingbuf::Thingbuf,
+    async_channel::AsyncChannel, asyncband::Asyncband, asyncband::AsyncbandMpsc, crossfire::CrossfireMpsc,
+    fibre::Fibre, flume::Flume, futures_intrusive::FuturesIntrusive, loole::Loole, tachyonix::Tachyonix,
+    thingbuf::Thingbuf,
 };
-pub(crate) use self::{kanal::Kanal, tidegate::Tidegate, tokio::Tokio};
+pub(crate) use self::{crossfire::Crossfire, kanal::Kanal, tidegate::Tidegate, tokio::Tokio};
 
 /// A bounded asynchronous channel whose sends share one half: any number of them may wait on it.
 pub(crate) trait Peer: 'static {
