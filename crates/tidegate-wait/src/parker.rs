@@ -21,8 +21,8 @@
 //! 2. *Turns*: the processor is offered to the system's other threads, and the state looked at after each. Two threads of
 //!    which each sleeps until the other wakes it stay so, as a wake takes longer than anything they do in between;
 //!    turns bridge it. They pay only while answers come quickly, so the parker keeps score: answered turns allow
-//!    [`TURNS`] the next time, turns in vain a quarter of what they were, down to none; after
-//!    [`TRIES`] waits without any they are tried again. On a channel on which little happens they cost less than a microsecond a message.
+//!    `TURNS` the next time, turns in vain a quarter of what they were, down to none; after
+//!    `TRIES` waits without any they are tried again. On a channel on which little happens they cost less than a microsecond a message.
 //!
 //! [`Parker::park_timeout`] takes no turns: on a crowded machine a turn may last longer than its limit. An operation with a
 //! limit that blocks its thread does: who ends it is the timer's thread, and it looks after every turn, so on a crowded

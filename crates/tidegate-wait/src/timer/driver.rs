@@ -3,7 +3,7 @@
 //! It starts with the first timer, sleeps while nothing is armed, and never ends. A forked child has no such thread:
 //! timers armed there do not fire.
 //!
-//! It has a wheel for each processor, up to [`MOST`], which it turns in rotation; a thread arms on one of them, the same
+//! It has a wheel for each processor, up to 16, which it turns in rotation; a thread arms on one of them, the same
 //! each time. On a single wheel all threads of a foreign runtime would meet at one lock, twice for each limit that they
 //! arm and take back.
 //!
