@@ -93,7 +93,7 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// [`RecvError::Empty`], [`RecvError::Closed`].
-    #[inline]
+    #[inline(always)]
     pub fn try_recv(&self) -> Result<T, RecvError> {
         let value: Place<T> = UnsafeCell::new(MaybeUninit::uninit());
         match self.channel().try_receive(&value) {

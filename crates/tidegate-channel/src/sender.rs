@@ -96,7 +96,7 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// The value comes back: [`SendError::Full`], [`SendError::Closed`].
-    #[inline]
+    #[inline(always)]
     pub fn try_send(&self, value: T) -> Result<(), SendError<T>> {
         let value = UnsafeCell::new(MaybeUninit::new(value));
         let channel = self.channel();
