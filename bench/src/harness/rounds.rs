@@ -77,7 +77,7 @@ pub(crate) fn run_case(
     let mut measured = |cell: &Cell| {
         step(cell);
         let place = || format!("{}/{}, {}", load.name, cell.peer, cell.case);
-        watched(place, || (cell.run)()).map_err(|failure| FailedRun { place: place(), failure })
+        watched(place(), || (cell.run)()).map_err(|failure| FailedRun { place: place(), failure })
     };
     let mut is_exact = true;
     for cell in cells {
